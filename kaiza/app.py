@@ -8,6 +8,7 @@ import kaiza
 from kaiza import boundary
 from kaiza.boundary import Call, DeterministicClock, Handler, Services, SystemClock
 from kaiza.boundary.withdrawal_records import record_withdrawals
+from kaiza.clock import current_timestamp
 from kaiza.domain import error_codes, errors
 from kaiza.domain.call import CallRequest, Outcome
 from kaiza.domain.caps import Caps
@@ -16,6 +17,7 @@ from kaiza.store.audit.determinism import lock_roots, require_mode
 from kaiza.store.config.schema_registry import SchemaRegistry
 from kaiza.store.workspace import Workspace
 from kaiza.tools.registry import AGENT_TOOLS, Tool
+from kaiza.wire.protocol_versions import PROTOCOL_VERSIONS
 
 PUBLISHED_LIMITS = frozenset(
     {
@@ -32,7 +34,6 @@ PUBLISHED_LIMITS = frozenset(
 """Caps that `server_info` returns; `kaiza caps` prints all of them."""
 MAX_CHECKS = 20
 """Commands of one plan phase; the deadline of `run_checks` allows for all of them."""
-PROTOCOL_VERSIONS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 
 
 class App:
@@ -142,7 +143,7 @@ def _describe_server(
         {
             "server_version": kaiza.__version__,
             "contract_version": error_codes.CONTRACT_VERSION,
-            "protocol_versions": list(PROTOCOL_VERSIONS),
+            "protocol_versions": list(reversed(PROTOCOL_VERSIONS)),
             "platform": platform.system().lower(),
             "tier": offer.tier,
             "categories": sorted({card.category for card in cards if offer.includes(card)}),
@@ -161,4 +162,4 @@ def _close_workspace(workspace: Workspace) -> None:
     except errors.SystemError as refused:
         # The log cannot be written, so no change was possible either. What was seen is in the state directory.
         workspace.notice = refused.human_message
-    workspace.close(boundary.current_timestamp())
+    workspace.close(current_timestamp())

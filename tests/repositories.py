@@ -4,6 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from kaiza.clock import current_timestamp
 from kaiza.domain.caps import Caps
 from kaiza.domain.plans.parser import StoredPlan, parse
 from kaiza.store import human_decisions
@@ -67,7 +68,7 @@ def trust(root, *refs, project=None, signers=None):
     try:
         human_decisions.record_decision(workspace, "trust", "Ann")
     finally:
-        workspace.close(human_decisions.current_timestamp())
+        workspace.close(current_timestamp())
     save_trust(real, WorkspaceTrust(refs, project))
     if signers is not None:
         save_signers(real, parse_signers(signers))

@@ -6,6 +6,7 @@ from agents import sha
 from scenes import bind, make_ready, put_plan
 
 from kaiza.app import App
+from kaiza.clock import current_timestamp
 from kaiza.domain.caps import Caps
 from kaiza.domain.review.report import ReviewSelection
 from kaiza.queries.review_report import review
@@ -89,7 +90,7 @@ class Scene:
             human_decisions.catch_up(workspace)
             return review(workspace, selection)
         finally:
-            workspace.close(human_decisions.current_timestamp())
+            workspace.close(current_timestamp())
 
 
 CHANGING = {"write_file", "edit_file", "apply_patch", "move_file", "delete_file", "undo_changes"}

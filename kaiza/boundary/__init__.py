@@ -21,7 +21,7 @@ from kaiza.boundary.case import (
     recover_first,
     wait_for_session,
 )
-from kaiza.boundary.clock import DeterministicClock, SystemClock, current_timestamp
+from kaiza.boundary.clock import DeterministicClock, SystemClock
 from kaiza.boundary.outcome import as_system_error, prepare_recording, record_outcome
 from kaiza.boundary.progress import ProgressReporter
 from kaiza.domain import errors
@@ -49,7 +49,6 @@ __all__ = [
     "Handler",
     "Services",
     "SystemClock",
-    "current_timestamp",
     "is_wrapped",
     "refuse_call",
     "stamp_call",

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from kaiza.boundary.call import Call, Services
-from kaiza.boundary.clock import current_timestamp
+from kaiza.clock import current_timestamp
 from kaiza.domain import errors
 from kaiza.domain.audit import redaction
 from kaiza.domain.audit.projection import Session

@@ -11,8 +11,8 @@ from typing import Any
 from kaiza.boundary import plan_seal
 from kaiza.boundary.call import Call, Services
 from kaiza.boundary.case import refresh_case
-from kaiza.boundary.clock import current_timestamp
 from kaiza.boundary.outcome import as_system_error, conclude, outcome_body, record_outcome
+from kaiza.clock import current_timestamp
 from kaiza.domain import errors
 from kaiza.domain.audit import record, redaction
 from kaiza.domain.audit.inverse_changes import took_effect, touched_paths

@@ -2,15 +2,13 @@
 
 import json
 import threading
-import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Protocol
 
+from kaiza.clock import current_timestamp
 from kaiza.domain import errors
 from kaiza.domain.audit import redaction
 from kaiza.domain.audit.deterministic import counted_timestamp, derive_id
@@ -37,17 +35,6 @@ class Clock(Protocol):
     def is_in_use(self, session: Session, idle_hours: int) -> bool:
         """Whether a session that is open in the log has been idle for at most this time."""
         ...
-
-
-def current_timestamp() -> str:
-    """The current UTC time in the format of records, with milliseconds."""
-    milliseconds = time.time_ns() // 1_000_000
-    return f"{_format_second(milliseconds // 1000)}.{milliseconds % 1000:03d}Z"
-
-
-@lru_cache(maxsize=2)
-def _format_second(since_epoch: int) -> str:
-    return datetime.fromtimestamp(since_epoch, UTC).isoformat()[:19]
 
 
 class SystemClock:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from kaiza.boundary.clock import current_timestamp
 from kaiza.boundary.outcome import as_system_error
+from kaiza.clock import current_timestamp
 from kaiza.domain import errors
 from kaiza.domain.audit import canonical_json, record
 from kaiza.domain.change import Change

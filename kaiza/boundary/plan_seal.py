@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from kaiza.boundary.call import Call
-from kaiza.boundary.clock import current_timestamp
+from kaiza.clock import current_timestamp
 from kaiza.domain.audit import record
 from kaiza.domain.audit.projection import COUNTED_SEAL
 from kaiza.domain.plans.plan import Plan

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from functools import partial
 
-from kaiza.boundary.clock import current_timestamp
+from kaiza.clock import current_timestamp
 from kaiza.domain.audit.projection import WITHDRAWAL
 from kaiza.domain.audit.record import Body, new_body
 from kaiza.store.workspace import Workspace

@@ -289,12 +289,11 @@ def _system_error() -> "type[errors.SystemError]":
 
 def _report_failure(failure: "errors.SystemError") -> int:
     """Print the error envelope of a failed start as one line of JSON; the exit status."""
-    from datetime import UTC, datetime  # noqa: PLC0415  see the top
+    import orjson  # noqa: PLC0415  see the top
 
-    import orjson  # noqa: PLC0415  as above
+    from kaiza.clock import current_timestamp  # noqa: PLC0415  as above
 
-    at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    envelope = failure.to_envelope({"timestamp": at})
+    envelope = failure.to_envelope({"timestamp": current_timestamp()})
     if os.environ.get("DEBUG_STACK") == "true":
         envelope["stack_trace"] = failure.format_stack()
     sys.stderr.write(orjson.dumps(envelope).decode() + "\n")

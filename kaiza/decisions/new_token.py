@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from kaiza.clock import current_timestamp
 from kaiza.domain.refusal import RefusedError
+from kaiza.domain.timestamps import format_timestamp
 from kaiza.queries.workspaces import require_sound_log
 from kaiza.store import human_decisions
 from kaiza.store.disk import state_dir
@@ -34,9 +36,8 @@ def propose(workspace: Workspace, name: str, role: str | None, lifetime: timedel
     """A token that is valid from now on. Refused if the log is not sound, or the name cannot be used."""
     require_sound_log(workspace)
     _require_free_name(read_usable_tokens(workspace.root), name)
-    created = http_tokens.read_clock()
-    end = datetime.fromisoformat(created) + lifetime
-    return Proposal(name, role, created, end.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
+    created = current_timestamp()
+    return Proposal(name, role, created, format_timestamp(datetime.fromisoformat(created) + lifetime))
 
 
 def decide(workspace: Workspace, proposal: Proposal, person: str) -> Decision:

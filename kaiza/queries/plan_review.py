@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from kaiza.clock import current_timestamp
 from kaiza.domain.finding import WARNING
 from kaiza.domain.paths import confusables
 from kaiza.domain.paths.rel_path import RelPath
@@ -45,7 +46,7 @@ _FRONT_MATTER = re.compile(rb"---\r?\n.*?^---\r?$\n?", re.MULTILINE | re.DOTALL)
 
 def list_plans(workspace: Workspace) -> list[dict[str, Any]]:
     """Every plan: its status, whether it allows changes now, its limits and what was used of them."""
-    now = human_decisions.current_timestamp()
+    now = current_timestamp()
     listed = list(workspace.plans.read_all())
     workspace.sights.flush()  # one question to git for all of them
     return [_list_entry(workspace, stored, now) for stored in listed]

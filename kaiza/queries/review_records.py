@@ -11,6 +11,7 @@ from kaiza.domain.audit.record import is_well_formed
 from kaiza.domain.audit.recorded_names import recorded_form
 from kaiza.domain.review.actors import is_locking
 from kaiza.domain.review.report import ReviewSelection
+from kaiza.domain.timestamps import format_timestamp
 from kaiza.queries.session_summary import is_complete
 from kaiza.store.audit.record_search import member_text, read_since, search_backward, search_records
 
@@ -114,8 +115,7 @@ def _read_span(root: str, since: str | None, until: str | None) -> SelectedRecor
 
 def _an_hour_before(timestamp: str) -> str:
     """A call's record has the time of its begin, so records are out of order by as long as a call takes."""
-    earlier = datetime.fromisoformat(timestamp) - timedelta(hours=1)
-    return earlier.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return format_timestamp(datetime.fromisoformat(timestamp) - timedelta(hours=1))
 
 
 def read_other_changes(root: str, paths: AbstractSet[str], since_seq: int, known: AbstractSet[int]) -> list[Record]:

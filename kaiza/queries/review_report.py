@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 import kaiza
+from kaiza.clock import current_timestamp
 from kaiza.domain.audit.record import GENESIS
 from kaiza.domain.plans import parser
 from kaiza.domain.plans.plan import PlanUsage, is_plan_id
@@ -68,7 +69,7 @@ def describe_source(workspace: Workspace) -> ReviewSource:
         workspace=workspace.root,
         workspace_name=PurePath(workspace.root).name,
         kaiza=kaiza.__version__,
-        made_at=human_decisions.current_timestamp(),
+        made_at=current_timestamp(),
         head_seq=head.seq if head else 0,
         head_hash=head.entry_hash if head else GENESIS,
         verdict=verdict,

@@ -9,6 +9,7 @@ from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import REQUIRED_FIELDS, is_well_formed
 from kaiza.domain.audit.record_folding import apply_record, revoked_principal
 from kaiza.domain.caps import Caps
+from kaiza.domain.timestamps import format_timestamp
 from kaiza.render.records import recorded_paths
 from kaiza.store.disk.served_sessions import is_idle
 
@@ -110,8 +111,7 @@ def summarize_sessions(
         if is_complete(record):
             apply_record(audit_state, record)
         progress(record["seq"])
-    oldest = datetime.now(UTC) - timedelta(hours=Caps().session_idle_hours)
-    since = oldest.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    since = format_timestamp(datetime.now(UTC) - timedelta(hours=Caps().session_idle_hours))
     sessions = list(projection.sessions.values())
     for session in sessions:
         # The times of a deterministic log do not show how long a session was idle.

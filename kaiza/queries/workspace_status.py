@@ -4,19 +4,19 @@ from collections.abc import Container
 from dataclasses import asdict
 from typing import Any
 
+from kaiza.clock import current_timestamp
 from kaiza.domain.audit.deterministic import counted_timestamp
 from kaiza.domain.audit.projection import Session
 from kaiza.domain.caps import Caps
 from kaiza.queries.plan_review import describe_unlisted, list_plans
 from kaiza.queries.trust_summary import summarize_trust
-from kaiza.store import human_decisions
 from kaiza.store.disk.served_sessions import find_served, is_idle
 from kaiza.store.workspace import Workspace
 
 
 def workspace_status(workspace: Workspace) -> dict[str, Any]:
     """What `kaiza status --json` prints."""
-    state, head, now = workspace.audit_state, workspace.log.head, human_decisions.current_timestamp()
+    state, head, now = workspace.audit_state, workspace.log.head, current_timestamp()
     if state.is_deterministic:  # its times do not show how long a session was idle
         now = counted_timestamp(head.seq if head else 0)
     idle = Caps().session_idle_hours

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from kaiza.clock import current_timestamp
 from kaiza.domain.caps import Caps
 from kaiza.domain.refusal import RefusedError, UndeterminedError
 from kaiza.render.terminal import escape
@@ -99,7 +100,7 @@ def open_root(root: str, progress: Progress | None, *, uses_settings: bool = Tru
             progress(read["bytes"], read["of"])
         yield workspace
     finally:
-        workspace.close(human_decisions.current_timestamp())
+        workspace.close(current_timestamp())
 
 
 def verify_whole_log(workspace: Workspace, progress: Progress) -> None:

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 import kaiza
 from kaiza.store.clients import server_command
+from kaiza.wire.protocol_versions import MODERN_VERSIONS
 
 ProgressReport = Callable[[int, int], None]
 """Called with the number of items done and their total; 0 if it is unknown."""
@@ -27,7 +28,6 @@ ProgressReport = Callable[[int, int], None]
 _PASSED_ENVIRONMENT = ("PATH", "HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "PYTHONPATH", "VIRTUAL_ENV")
 # The SDK logs what servers send, and Python would print it without escaping it for the terminal.
 _NO_LOG = logging.NullHandler()
-_PROTOCOL_VERSION = "2026-07-28"
 _CONNECT_SECONDS = 30
 _ERROR_STATUS, _SERVER_ERROR_STATUS = 400, 500
 _MAX_REFUSAL = 500
@@ -160,7 +160,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
 def _connect(transport: AbstractAsyncContextManager[Any]) -> Iterator[McpClient]:
     logging.getLogger().addHandler(_NO_LOG)
     info = Implementation(name="kaiza", version=kaiza.__version__)
-    client = Client(transport, mode=_PROTOCOL_VERSION, client_info=info)
+    client = Client(transport, mode=MODERN_VERSIONS[-1], client_info=info)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
         yield McpClient(portal, client)
 

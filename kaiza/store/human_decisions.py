@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from datetime import UTC, datetime
 from typing import Any
 
+from kaiza.clock import current_timestamp
 from kaiza.domain import errors
 from kaiza.domain.audit.record import Body, new_body
 from kaiza.domain.plans.plan import MAX_BYTES, Plan
@@ -12,11 +12,6 @@ from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.workspace import Workspace
 
 Precondition = Callable[[], None]
-
-
-def current_timestamp() -> str:
-    """The current time in the format of records: UTC, milliseconds, `Z`."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 def catch_up(workspace: Workspace) -> None:

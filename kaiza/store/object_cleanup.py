@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from kaiza.domain.timestamps import format_timestamp
 from kaiza.store.audit.reader import read_records
 from kaiza.store.changes.journal_lines import read_file
 from kaiza.store.workspace import Workspace
@@ -84,7 +85,7 @@ class ObjectCleanup:
     def __init__(self, workspace: Workspace, cutoff: datetime) -> None:
         self._workspace = workspace
         self._cutoff = cutoff.timestamp()
-        since = cutoff.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        since = format_timestamp(cutoff.astimezone(UTC))
         self._named = _NamedHashes(since)
 
     def plan(self) -> CleanupPlan:

@@ -5,13 +5,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from kaiza.store.disk import state_dir
+from kaiza.store.disk import lock_timeouts, state_dir
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.workspace import Workspace
 
 _LOCK_NAME = "recovery.lock"
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-_LOCK_SECONDS = 10.0
 
 
 def find_abandoned(workspace: Workspace) -> dict[str, Mapping[str, Any]]:
@@ -54,7 +53,7 @@ def hold_lock(root: str) -> Iterator[None]:
     lock = FileLock(descriptor)
     try:
         state_dir.give_to_owner(directory, descriptor)
-        lock.acquire(_LOCK_SECONDS)
+        lock.acquire(lock_timeouts.RECOVERY)
         yield
     finally:
         lock.close()

@@ -13,7 +13,7 @@ from kaiza.domain.audit.projection import AuditState, Session
 from kaiza.domain.audit.record import Body
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths.nested_names import NestedPath
-from kaiza.domain.paths.protected_names import find_steering_part, is_control_plane, is_secret
+from kaiza.domain.paths.protected_names import LOG_DIRECTORY, LOG_PATH, find_steering_part, is_control_plane, is_secret
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.approval import NO_EVIDENCE, ApprovalEvidence
 from kaiza.domain.plans.parser import StoredPlan
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from kaiza.store.changes.transaction import TransactionManager
     from kaiza.store.checks.check_run import CheckedWorkspace
 
-LOG_PATH = "audit/audit-log.jsonl"
-
 
 class Workspace:
     """Files, plans, audit log and projected state of one root. Opening it writes nothing; the first append does."""
@@ -87,7 +85,7 @@ class Workspace:
         )
         self.settings = known_settings or self.settings_layers.settings_in_force()
         self._log_path = f"{root}/{LOG_PATH}"
-        self._audit_path = f"{root}/audit"
+        self._audit_path = f"{root}/{LOG_DIRECTORY}"
         self.projection = self._make_projection(deterministic)
         self.log = self.projection.log
         self.is_recovery_due = True

@@ -12,7 +12,7 @@ from scenes import records
 from kaiza.app import App
 from kaiza.boundary import case
 from kaiza.store.audit.verification import background
-from kaiza.store.disk import state_dir
+from kaiza.store.disk import lock_timeouts, state_dir
 
 
 @pytest.fixture
@@ -225,7 +225,7 @@ def test_no_stamp_is_saved_for_a_damaged_log(workspace, plan_hash):
 
 @pytest.mark.usefixtures("every_log_is_long")
 def test_a_process_stopped_in_its_verification_delays_no_other(workspace, plan_hash, monkeypatch):
-    monkeypatch.setattr(background, "_LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(lock_timeouts, "VERIFICATION", 0.05)
     (state_dir.path_of(os.path.realpath(workspace)) / "whole.json").unlink()
     lock_fd = hold_verification_lock(workspace)
     _, refused = serve(workspace, write_file(plan_hash))

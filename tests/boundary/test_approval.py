@@ -13,7 +13,7 @@ import pytest
 from agents import Agent, edit, hash_of, person, plan, sha, word
 from scenes import make_ready, records
 
-from kaiza.boundary import current_timestamp
+from kaiza.clock import current_timestamp
 from kaiza.domain.audit import record
 from kaiza.store.audit import log as audit_log
 

@@ -20,6 +20,7 @@ from scenes import make_ready, records
 
 from kaiza import boundary
 from kaiza.app import App
+from kaiza.clock import current_timestamp
 from kaiza.domain import error_codes, error_envelope
 from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
@@ -184,11 +185,11 @@ def test_timestamps_are_from_the_servers_clock(begun, workspace):
     calls = [{"path": "x"}, {"path": "x", "timestamp": "2001-02-03T04:05:06.000Z"}, {"kind": "raise"}]
     timestamps = []
     for arguments in calls:
-        before = boundary.current_timestamp()
+        before = current_timestamp()
         timestamps.append(failing(begun, "read_file" if "path" in arguments else "debug_fault", arguments)["timestamp"])
-        assert before <= timestamps[-1] <= boundary.current_timestamp()
+        assert before <= timestamps[-1] <= current_timestamp()
         assert UTC_MS.fullmatch(timestamps[-1])
-        until(lambda: boundary.current_timestamp() > timestamps[-1])
+        until(lambda: current_timestamp() > timestamps[-1])
 
     assert timestamps == sorted(set(timestamps))
     assert [record["timestamp"] for record in records(workspace)][-3:] == timestamps
@@ -407,7 +408,7 @@ def test_timestamps_have_one_format_for_a_given_instant(monkeypatch):
     written = {}
     for instant in (0, 1_769_850_000_000_000_000, 1_769_850_000_123_999_999):
         monkeypatch.setattr(time, "time_ns", lambda instant=instant: instant)
-        written[instant] = {boundary.current_timestamp() for _ in range(3)}
+        written[instant] = {current_timestamp() for _ in range(3)}
 
     assert list(written.values()) == [
         {"1970-01-01T00:00:00.000Z"},

@@ -11,7 +11,7 @@ import pytest
 from agents import sha
 from scenes import put_plan, records
 
-from kaiza.boundary import current_timestamp
+from kaiza.clock import current_timestamp
 from kaiza.domain.audit import record
 from kaiza.domain.call import CallRequest
 from kaiza.store.audit.verification.accept import accept_damage

@@ -12,6 +12,7 @@ from scenes import make_ready, records
 
 from kaiza.app import App
 from kaiza.boundary import clock
+from kaiza.clock import current_timestamp
 from kaiza.domain import errors
 from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
@@ -159,7 +160,7 @@ def test_a_session_of_a_deterministic_log_is_shown_as_open(counting, workspace):
     opened = Workspace(os.path.realpath(workspace), Caps())
     opened.follow()
     status = workspace_status(opened)
-    opened.close(human_decisions.current_timestamp())
+    opened.close(current_timestamp())
     listed = summarize_sessions(records(workspace), None, lambda _seq: None)
 
     assert len(status["sessions"]) == 1
@@ -170,7 +171,7 @@ def decide(root, action):
     """Record a person's decision, as a command does."""
     opened = Workspace(os.path.realpath(root), Caps())
     written = human_decisions.record_decision(opened, action, "ada", detail={"reason": "because"})
-    opened.close(human_decisions.current_timestamp())
+    opened.close(current_timestamp())
     return written
 
 
@@ -293,7 +294,7 @@ def test_snapshot_of_a_deterministic_log_keeps_its_kind(make_app, workspace):
     opened = Workspace(os.path.realpath(workspace), Caps())
 
     assert opened.audit_state.is_deterministic
-    opened.close(human_decisions.current_timestamp())
+    opened.close(current_timestamp())
 
 
 def test_a_directory_that_is_no_workspace_is_served_and_keeps_counting(tmp_path):

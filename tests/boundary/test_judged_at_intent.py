@@ -10,7 +10,7 @@ import pytest
 from agents import Agent, edit, hash_of, person, plan, word
 from scenes import records
 
-from kaiza.boundary import current_timestamp
+from kaiza.clock import current_timestamp
 from kaiza.domain import errors
 from kaiza.domain.audit.record import Verdict
 from kaiza.domain.call import CallRequest, Principal

@@ -7,7 +7,7 @@ import pytest
 from agents import Agent, person, plan
 from scenes import records
 
-from kaiza.boundary import current_timestamp
+from kaiza.clock import current_timestamp
 from kaiza.domain.audit import record
 from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record_folding import apply_record

@@ -11,8 +11,9 @@ from children import run_child
 from scenes import records
 
 from kaiza.app import App
-from kaiza.boundary import change, current_timestamp
+from kaiza.boundary import change
 from kaiza.cli import dispatch
+from kaiza.clock import current_timestamp
 from kaiza.domain.audit import record
 from kaiza.store.audit import log as audit_log
 from kaiza.store.changes.transaction import TransactionManager

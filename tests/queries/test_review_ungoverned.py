@@ -8,6 +8,7 @@ import pytest
 from agents import sha
 from review_scenes import Scene
 
+from kaiza.clock import current_timestamp
 from kaiza.domain.caps import Caps
 from kaiza.domain.manifest.report import Coverage, EntryState, OutsideChange, OutsideReport
 from kaiza.domain.review.build import build_report
@@ -56,7 +57,7 @@ def review(scene, *reports):
         evidence, contents = gather_evidence(workspace, ReviewSelection("session", scene.session_id))
         return build_report(replace(evidence, ungoverned=merge_reports(reports)), contents)
     finally:
-        workspace.close(human_decisions.current_timestamp())
+        workspace.close(current_timestamp())
 
 
 def lines_of(file):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from scenes import put_plan
 
+from kaiza.clock import current_timestamp
 from kaiza.domain.caps import Caps
 from kaiza.queries import plan_review
 from kaiza.queries.workspace_status import workspace_status
@@ -34,7 +35,7 @@ def workspace(tmp_path, monkeypatch):
     put_plan(root / "plans" / "PLAN-1.md", PLAN.format(status="APPROVED"))
     opened = Workspace(str(root), Caps())
     yield opened
-    opened.close(human_decisions.current_timestamp())
+    opened.close(current_timestamp())
 
 
 def test_a_new_workspace_has_an_intact_log_and_its_plans(workspace):
@@ -54,7 +55,7 @@ def test_a_freeze_is_part_of_the_status(workspace):
 def test_a_review_names_the_files_in_scope_and_why_a_plan_allows_nothing(workspace):
     Path(workspace.root, "plans/PLAN-1.md").write_text(PLAN.format(status="DRAFT"))
     stored = workspace.plans.read("PLAN-1")
-    review = plan_review.review_plan(workspace, stored, human_decisions.current_timestamp())
+    review = plan_review.review_plan(workspace, stored, current_timestamp())
 
     assert [file["path"] for file in review["touches"]["named"]] == ["src/a.py"]
     assert (review["allows"], review["why_not"]) == (False, "its status is DRAFT")

@@ -14,6 +14,7 @@ from kaiza.cli.console.open_workspace import PLAN_ADVICE
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
 from kaiza.domain.plans.plan import is_plan_id
+from kaiza.domain.timestamps import format_timestamp
 from kaiza.render.records import recorded_paths
 from kaiza.store.documents.plan_files import SUFFIX
 
@@ -148,4 +149,4 @@ def _parse_time(text: str) -> datetime:
 
 
 def _format_timestamp(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return format_timestamp(time.astimezone(UTC))

@@ -10,6 +10,7 @@ from kaiza.cli.console import arguments, output
 from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.cli.context.cache_name import add_cache_name
 from kaiza.cli.context.sources import DEFAULT_GLOB, SourceSet, label_source, pack_documents, resolve_sources
+from kaiza.clock import current_timestamp
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
 from kaiza.policy.content.secrets import find_secrets
@@ -87,7 +88,7 @@ def _build(args: argparse.Namespace, workspace: Workspace, sources: SourceSet) -
     with closing(CacheBuilder(kaiza_dir)) as builder:
         with output.Progress("packing") as progress:
             left_out = pack_documents(sources.scan(workspace), partial(_pack, builder, progress))
-        cache_version = builder.seal(human_decisions.current_timestamp())
+        cache_version = builder.seal(current_timestamp())
         built = {"cache": args.cache, "cache_version": cache_version, "document_count": builder.count}
         labels = [label_source(workspace.root, each) for each in sources.directories]
         # Recorded first: no agent reads a cache that the log does not know.

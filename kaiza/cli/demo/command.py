@@ -13,6 +13,7 @@ import orjson
 
 from kaiza.cli.console import arguments, output
 from kaiza.domain.audit.projection import describe_role
+from kaiza.domain.paths.protected_names import LOG_PATH
 from kaiza.render import terminal
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class DemoStage:
     def read_records(self) -> list[dict[str, Any]]:
         """Every record of the log."""
         with suppress(FileNotFoundError):
-            log = self.root / "audit" / "audit-log.jsonl"
+            log = self.root / LOG_PATH
             return [orjson.loads(line) for line in log.read_bytes().splitlines()]
         return []
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kaiza.cli.console import output
 from kaiza.cli.demo.command import DemoError, DemoStage
+from kaiza.domain.paths.protected_names import LOG_DIRECTORY, LOG_PATH
 from kaiza.server.mcp_client import McpClient, connect
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.documents import workspace_template
@@ -176,8 +177,8 @@ def _leave_scope(stage: DemoStage, agent: McpClient, plan_hash: str) -> None:
 def _tamper_with_log(stage: DemoStage) -> None:
     stage.start_step("A copy of the log is tampered with: one refusal is edited into a success.")
     copy = stage.root.parent / "tampered"
-    shutil.copytree(stage.root / "audit", copy / "audit")
-    log = copy / "audit" / "audit-log.jsonl"
+    shutil.copytree(stage.root / LOG_DIRECTORY, copy / LOG_DIRECTORY)
+    log = copy / LOG_PATH
     log.write_bytes(log.read_bytes().replace(b'"error_code":"PLAN_SCOPE_VIOLATION"', b'"error_code":null', 1))
     verdict = verify_log(str(copy))
     fault = verdict.first_fault

@@ -11,9 +11,9 @@ from typing import Any
 from kaiza.cli.console import output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.open_workspace import open_root, verify_whole_log
+from kaiza.clock import current_timestamp
 from kaiza.queries.workspaces import find_person_name
 from kaiza.render.terminal import escape, format_count, format_time
-from kaiza.store import human_decisions
 from kaiza.store.crash_recovery import ForeignChange, find_foreign_changes, settle_foreign_change
 from kaiza.store.workspace import Workspace
 
@@ -68,7 +68,7 @@ def fix_journals(root: Path, args: argparse.Namespace) -> int:
 def _settle_change(workspace: Workspace, change: ForeignChange, name: str) -> Mapping[str, Any]:
     if not confirm_by_typing("\n".join(_fact_lines(change, name)), "fix"):
         raise output.CommandError(f"Cancelled. {_path_of(change)} was left as it is.", output.FAILURE)
-    return settle_foreign_change(workspace, change, human_decisions.current_timestamp(), name)
+    return settle_foreign_change(workspace, change, current_timestamp(), name)
 
 
 def _path_of(change: ForeignChange) -> str:

@@ -13,6 +13,7 @@ from kaiza.cli.console.output import CommandError
 from kaiza.cli.doctor.check import DoctorCheck, ok, problem
 from kaiza.render.terminal import escape
 from kaiza.store.clients.client import ServerCommand
+from kaiza.wire.protocol_versions import HANDSHAKE_VERSIONS
 
 _TIMEOUT_SECONDS = 20
 _HTTP_TIMEOUT_SECONDS = 3
@@ -26,7 +27,7 @@ _HANDSHAKE = (
         "id": 1,
         "method": "initialize",
         "params": {
-            "protocolVersion": "2025-11-25",
+            "protocolVersion": HANDSHAKE_VERSIONS[-1],
             "capabilities": {},
             "clientInfo": {"name": "kaiza-doctor", "version": "1"},
         },

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kaiza.cli.doctor.check import RETRY, DoctorCheck, ok, problem, unknown, warning
 from kaiza.domain import errors
+from kaiza.domain.paths.protected_names import LOG_DIRECTORY, LOG_PATH
 from kaiza.render.terminal import escape
 from kaiza.store.config import roots
 from kaiza.store.disk import state_dir
@@ -57,7 +58,7 @@ def check_kernel(root: Path) -> Iterator[DoctorCheck]:
 
 def check_file_system(root: Path) -> Iterator[DoctorCheck]:
     """Check what the file system under the workspace can do, by trying it in audit/."""
-    directory = root / "audit" if (root / "audit").is_dir() else root
+    directory = root / LOG_DIRECTORY if (root / LOG_DIRECTORY).is_dir() else root
     try:
         faults = probe.try_file_system(directory)
     except OSError as error:
@@ -114,13 +115,13 @@ def check_permissions(root: Path) -> Iterator[DoctorCheck]:
         if fault is not None:
             yield problem("permissions", f"{name} cannot be written: {fault}", todo)
             return
-    log = root / "audit" / "audit-log.jsonl"
+    log = root / LOG_PATH
     if log.exists() and not log.stat().st_mode & 0o200:
-        yield problem("permissions", "the audit log is read-only", "Make audit/audit-log.jsonl writable again.")
+        yield problem("permissions", "the audit log is read-only", f"Make {LOG_PATH} writable again.")
     elif log.exists() and not os.access(log, os.R_OK | os.W_OK):
-        todo = "A workspace is used by one account: run as the owner of audit/audit-log.jsonl."
+        todo = f"A workspace is used by one account: run as the owner of {LOG_PATH}."
         yield problem("permissions", "the audit log belongs to another user", todo)
-    elif (root / "audit").stat().st_mode & 0o002:
+    elif (root / LOG_DIRECTORY).stat().st_mode & 0o002:
         yield warning("permissions", "every user can write audit/", "Run `chmod o-w audit`")
     else:
         yield ok("permissions", "you can write the workspace, plans/ and audit/")

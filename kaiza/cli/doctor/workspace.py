@@ -7,11 +7,13 @@ from pathlib import Path
 
 from kaiza.cli.console import audit_reader, output
 from kaiza.cli.doctor.check import RETRY, DoctorCheck, ok, problem, unknown, warning
+from kaiza.clock import current_timestamp
 from kaiza.domain import errors
 from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import Verdict
 from kaiza.domain.audit.record_folding import apply_record
 from kaiza.domain.caps import Caps
+from kaiza.domain.paths.protected_names import LOG_PATH
 from kaiza.domain.plans.plan import INVALID
 from kaiza.queries.plan_review import count_standings, describe_unlisted, list_plans
 from kaiza.queries.session_summary import is_complete
@@ -80,14 +82,11 @@ def check_settings(root: Path) -> Iterator[DoctorCheck]:
 
 def check_git(root: Path) -> Iterator[DoctorCheck]:
     """Check that git ignores the log: a checkout would replace it with an older one."""
-    result = git.run(str(root), "check-ignore", "-q", "audit/audit-log.jsonl")
+    result = git.run(str(root), "check-ignore", "-q", LOG_PATH)
     if result is None:
         return
     if result.returncode == 1:
-        todo = (
-            "Run `kaiza init`, which writes audit/.gitignore. If the log is tracked: "
-            "`git rm --cached audit/audit-log.jsonl`"
-        )
+        todo = f"Run `kaiza init`, which writes audit/.gitignore. If the log is tracked: `git rm --cached {LOG_PATH}`"
         yield warning("git", "git does not ignore the audit log, and switching branches would rewrite it", todo)
     elif result.returncode == 0:
         yield ok("git", "git ignores the audit log")
@@ -100,7 +99,7 @@ def check_plans(root: Path) -> Iterator[DoctorCheck]:
         human_decisions.catch_up(workspace)
         listed, unlisted = list_plans(workspace), describe_unlisted(workspace)
     finally:
-        workspace.close(human_decisions.current_timestamp())
+        workspace.close(current_timestamp())
     invalid = [plan["plan_id"] for plan in listed if plan["status"] == INVALID]
     if invalid:
         named = ", ".join(invalid[:_MAX_NAMED]) + (" …" if len(invalid) > _MAX_NAMED else "")

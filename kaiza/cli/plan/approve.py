@@ -15,6 +15,7 @@ from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, require_plan
 from kaiza.cli.plan import sign
 from kaiza.cli.plan.sign import SignedApproval
+from kaiza.clock import current_timestamp
 from kaiza.domain.plans import parser as plan_parser
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import APPROVED, DONE, REJECTED, REVOKED, STATUS_TRANSITIONS
@@ -106,7 +107,7 @@ def _approve_plan(workspace: Workspace, prefix: str, approver: Approver) -> Prop
     plan_id, approval = stored.plan_id, _propose_approval(stored, approver.name)
     if approver.key is not None:
         sign.require_expiry(approval.stored.parsed.plan)
-    review = review_plan(workspace, approval.stored, human_decisions.current_timestamp())
+    review = review_plan(workspace, approval.stored, current_timestamp())
     # Compare with the content to be approved: the status line is then no difference.
     review["difference"] = diff_since_approval(workspace, plan_id, approval.content)
     # The whole id, also where its first characters named it: the person confirms which plan it is.
@@ -140,14 +141,14 @@ def _propose_approval(stored: StoredPlan, name: str) -> ProposedApproval:
         raise output.CommandError(
             f"This plan {_ENDED[plan.status]} and cannot be approved. Copy its text into a new plan.", output.FAILURE
         )
-    if plan.is_expired(human_decisions.current_timestamp()):
+    if plan.is_expired(current_timestamp()):
         raise output.CommandError(
             f"This plan expired on {plan.expires}. Set a later date, or write a new plan.", output.FAILURE
         )
     if plan.status == APPROVED:
         # Its bytes stay: they may be what a teammate committed.
         return ProposedApproval(stored, stored.content, plan.plan_hash, name)
-    fields = {"status": APPROVED, "approved_by": name, "approved_at": human_decisions.current_timestamp()}
+    fields = {"status": APPROVED, "approved_by": name, "approved_at": current_timestamp()}
     try:
         content = edit_fields(stored.content, fields)
     except ValueError as fault:

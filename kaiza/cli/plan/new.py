@@ -5,10 +5,10 @@ import json
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.open_workspace import open_workspace, parse_plan_id
+from kaiza.clock import current_timestamp
 from kaiza.domain import errors
 from kaiza.domain.plans import parser
 from kaiza.queries.workspaces import find_person_name
-from kaiza.store import human_decisions
 
 _TEMPLATE = """\
 ---
@@ -63,7 +63,7 @@ def _run_new(args: argparse.Namespace) -> int:
     texts = {"title": args.title, "author": find_person_name(args.name)}
     # JSON strings are YAML strings too, so that no title or name can break out of its field.
     quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in texts.items()}
-    created = human_decisions.current_timestamp()[:-5] + "Z"
+    created = current_timestamp()[:-5] + "Z"
     content = _TEMPLATE.format(plan_id=args.plan_id, created=created, **quoted).encode("utf-8", "replace")
     parsed = parser.parse(content, args.plan_id)
     if parsed.plan is None:

@@ -13,13 +13,13 @@ from kaiza.cli.console.open_workspace import open_root
 from kaiza.cli.setup import advice
 from kaiza.cli.setup.adopt import confirm_adoption
 from kaiza.cli.setup.http_entry import make_http_server
+from kaiza.clock import current_timestamp
 from kaiza.domain import errors
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text.unified_diff import FileVersion, compare
 from kaiza.queries.workspaces import find_person_name, require_utf8
 from kaiza.render.terminal import escape, wrap
-from kaiza.store import human_decisions
 from kaiza.store.clients import CLIENTS, changes, install_manifest, server_command
 from kaiza.store.clients.changes import ConfigChange, ConfigFileError, InstallTarget, apply_changes, removal_changes
 from kaiza.store.clients.client import Client, HttpServer, ServerCommand
@@ -252,7 +252,7 @@ def _note_drafts(root: str) -> None:
         output.print_error(f"The example plan was not noted as seen. {escape(fault.human_message)}")
         return
     workspace.look_at_plans()
-    workspace.close(human_decisions.current_timestamp())
+    workspace.close(current_timestamp())
 
 
 def _print_advice(

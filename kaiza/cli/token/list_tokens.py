@@ -6,6 +6,7 @@ from typing import Any
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.open_workspace import resolve_root
+from kaiza.clock import current_timestamp
 from kaiza.domain.audit.projection import describe_role
 from kaiza.render.tables import Cell, Column, render_table
 from kaiza.render.terminal import escape, format_minute
@@ -41,7 +42,7 @@ def add(commands: arguments.Subparsers) -> None:
 
 
 def _run_list(args: argparse.Namespace) -> int:
-    root, now = resolve_root(args), http_tokens.read_clock()
+    root, now = resolve_root(args), current_timestamp()
     tokens, uses = http_tokens.read_tokens(root), http_tokens.read_uses(root)
     problem = tokens.problem
     if tokens.tokens and read_binding(root, state_dir.path_of(root)).is_foreign:

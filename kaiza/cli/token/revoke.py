@@ -5,6 +5,7 @@ import argparse
 from kaiza.cli.console import arguments, audit_reader, output
 from kaiza.cli.console.open_workspace import open_workspace, resolve_root
 from kaiza.cli.token.new import add_name
+from kaiza.clock import current_timestamp
 from kaiza.decisions.new_token import read_usable_tokens
 from kaiza.domain import errors
 from kaiza.domain.audit.record import is_well_formed
@@ -67,7 +68,7 @@ def _revoke_token(root: str, name: str) -> HttpToken:
                 f"{problem} {name}. Nothing was changed. `kaiza token list` shows all.", output.FAILURE
             )
         if token.revoked is None:
-            _save_revoked(root, tokens.revoke(name, http_tokens.read_clock()), name)
+            _save_revoked(root, tokens.revoke(name, current_timestamp()), name)
     return token
 
 

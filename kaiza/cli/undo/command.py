@@ -11,6 +11,7 @@ from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.interrupted import name_interrupted
 from kaiza.cli.console.open_workspace import open_workspace, verify_whole_log
 from kaiza.cli.undo import listing, selection
+from kaiza.clock import current_timestamp
 from kaiza.domain import errors
 from kaiza.domain.audit.inverse_changes import invert
 from kaiza.domain.caps import Caps
@@ -21,7 +22,6 @@ from kaiza.policy.rules.readable import read_refusal
 from kaiza.queries.workspaces import find_person_name
 from kaiza.render import plans
 from kaiza.render.terminal import escape_name, format_count
-from kaiza.store import human_decisions
 from kaiza.store.audit.record_search import member_text, search_backward
 from kaiza.store.crash_recovery import recover
 from kaiza.store.tool_view import ToolView
@@ -96,7 +96,7 @@ def _run_undo(args: argparse.Namespace) -> int:
             return _undo_changes(args, workspace, name)
         with human_undo.use_reserve(workspace):
             # A change that a crash left half done is finished or rolled back first: undo compares files with the log.
-            _print_recovered(recover(workspace, human_decisions.current_timestamp(), "kaiza undo") or ())
+            _print_recovered(recover(workspace, current_timestamp(), "kaiza undo") or ())
             return _undo_changes(args, workspace, name)
 
 
@@ -149,9 +149,7 @@ def _list_changes(args: argparse.Namespace) -> int:
 
 
 def _open_view(workspace: Workspace) -> ToolView:
-    return ToolView(
-        workspace, None, Caps(), {}, read_refusal, lambda: False, human_decisions.current_timestamp(), "kaiza undo"
-    )
+    return ToolView(workspace, None, Caps(), {}, read_refusal, lambda: False, current_timestamp(), "kaiza undo")
 
 
 def _confirm_undo(args: argparse.Namespace, preview: UndoPreview) -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kaiza.domain.audit.record import Body
+from kaiza.domain.timestamps import format_timestamp
 
 NAMESPACE = uuid.UUID("c1fd1c20-77b7-4f73-b39c-8ed2dd2f2d8c")
 _MARK = "deterministic"
@@ -17,7 +18,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def counted_timestamp(events: int) -> str:
     """Timestamp after this number of events: 1970-01-01T00:00:00.000Z and a millisecond for each."""
-    return (_EPOCH + timedelta(milliseconds=events)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return format_timestamp(_EPOCH + timedelta(milliseconds=events))
 
 
 def derive_id(*parts: str) -> str:

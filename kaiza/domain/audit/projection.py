@@ -12,6 +12,7 @@ from typing import Any
 
 from kaiza.domain import error_codes
 from kaiza.domain.plans.plan import PlanUsage
+from kaiza.domain.timestamps import format_timestamp
 
 ROLES = ("ANTIGRAVITY", "WINDSURF")
 _ROLE_TITLES = {"ANTIGRAVITY": "planner", "WINDSURF": "executor"}
@@ -82,8 +83,7 @@ class Session:
 
     def expires_at(self, idle_hours: int) -> str:
         """When the session ends unless there is another call."""
-        end = datetime.fromisoformat(self.last_call_at) + timedelta(hours=idle_hours)
-        return end.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return format_timestamp(datetime.fromisoformat(self.last_call_at) + timedelta(hours=idle_hours))
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +249,7 @@ def is_late_count(record: Mapping[str, Any]) -> bool:
 
 def day_before(now: str) -> str:
     """The time 24 hours earlier, in the form of record timestamps."""
-    return (datetime.fromisoformat(now) - timedelta(days=1)).isoformat(timespec="milliseconds")[:-6] + "Z"
+    return format_timestamp(datetime.fromisoformat(now) - timedelta(days=1))
 
 
 def is_locking_refusal(

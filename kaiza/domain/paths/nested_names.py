@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kaiza.domain.paths.confusables import skeleton
-from kaiza.domain.paths.protected_names import CONTROL_PLANE_AT_ROOT
+from kaiza.domain.paths.protected_names import CONTROL_PLANE_AT_ROOT, LOG_DIRECTORY, LOG_NAME
 from kaiza.domain.paths.rel_path import RelPath
 
 PLAN_SUFFIX = ".md"
-_LOG = ("audit", "audit-log.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ def find_new_workspace(path: RelPath) -> RelPath | None:
     """The directory below the root that any file at the path makes a workspace: a log, or a part of `.kaiza`."""
     names = [skeleton(part) for part in path.parts]
     for depth in range(1, len(names)):
-        if names[depth] == ".kaiza" or tuple(names[depth : depth + 2]) == _LOG:
+        if names[depth] == ".kaiza" or tuple(names[depth : depth + 2]) == (LOG_DIRECTORY, LOG_NAME):
             return RelPath(path.parts[:depth])
     return None
 

@@ -15,6 +15,8 @@ from kaiza.domain.paths.repository_names import REPOSITORY_DIRECTORIES, is_in_re
 CONTROL_PLANE_AT_ROOT = frozenset({"plans", "audit", ".kaiza", "kaiza.toml"})
 LOG_DIRECTORY = "audit"
 """At the root. No search returns what is in it."""
+LOG_NAME = "audit-log.jsonl"
+LOG_PATH = f"{LOG_DIRECTORY}/{LOG_NAME}"
 CONTROL_PLANE_ANYWHERE = REPOSITORY_DIRECTORIES | frozenset({".gitmodules", ".gitattributes", ".husky"})
 STEERING_NAMES = frozenset(
     {

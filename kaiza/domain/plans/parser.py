@@ -18,6 +18,7 @@ from kaiza.domain.plans.field_types import FieldReader
 from kaiza.domain.plans.plan import LIMITS, MAX_ID_LENGTH, STATUSES, ContentPolicy, Limits, Phase, Plan, is_plan_id
 from kaiza.domain.plans.scope_parser import read_phase_scope, read_scope
 from kaiza.domain.plans.yaml_tree import MappingNode, ScalarNode, SequenceNode, YamlNode
+from kaiza.domain.timestamps import format_timestamp
 
 MAX_LINE_COLUMNS = 120
 MAX_GAP_LINES = 10
@@ -198,7 +199,7 @@ def _read_timestamp(reader: FieldReader, node: YamlNode) -> str | None:
     text = reader.read_text(node)
     timestamp = _parse_timestamp(text) if text else None
     if timestamp is not None and timestamp.tzinfo is not None:
-        return timestamp.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return format_timestamp(timestamp.astimezone(UTC))
     reader.add_error(node.position, "time", "This is not a date with time and zone", _TIME_FIX)
     return None
 

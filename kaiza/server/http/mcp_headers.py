@@ -6,8 +6,9 @@ from typing import Final
 
 from starlette.datastructures import Headers
 
-from kaiza.wire.dialects.mcp import HANDSHAKE_VERSIONS, NO_METHOD
+from kaiza.wire.dialects.mcp import NO_METHOD
 from kaiza.wire.message import InvalidMessage, Request
+from kaiza.wire.protocol_versions import HANDSHAKE_VERSIONS
 
 _META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 _META_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"

@@ -4,14 +4,15 @@ Also sets a torn tail aside, which is not damage: a crash leaves one, and no rec
 """
 
 import os
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
 import orjson
 
+from kaiza.clock import current_timestamp
 from kaiza.domain.audit import record
 from kaiza.domain.audit.record import ChainFault, LogHead, Verdict
+from kaiza.domain.paths.protected_names import LOG_DIRECTORY
 from kaiza.store.audit import log_file
 from kaiza.store.audit.log_file import LogFile
 from kaiza.store.audit.reader import BLOCK_BYTES
@@ -88,17 +89,12 @@ def set_aside_torn_tail(root: str, file: LogFile, torn: TornTail) -> record.Body
         outcome="ok",
         detail={
             "result": "torn_tail_set_aside",
-            "file": f"{log_file.DIRECTORY}/{name}",
+            "file": f"{LOG_DIRECTORY}/{name}",
             "offset": torn.offset,
             "length": torn.length,
             "sha256": digest,
         },
     )
-
-
-def current_timestamp() -> str:
-    """Current time as in records: UTC, milliseconds, `Z`."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _save_tail(directory: int, file: LogFile, torn: TornTail) -> tuple[str, str]:

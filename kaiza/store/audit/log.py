@@ -23,7 +23,7 @@ from kaiza.store.audit.damage_mark import DamageMark
 from kaiza.store.audit.durability import Durability, LogPosition
 from kaiza.store.audit.log_file import LogFile
 from kaiza.store.audit.verification.background import BackgroundVerification, LogStamp
-from kaiza.store.disk import state_dir
+from kaiza.store.disk import lock_timeouts, state_dir
 from kaiza.store.disk.file_lock import lock_timeout
 
 _DIRECTORY_PROBLEMS = {
@@ -54,7 +54,7 @@ class AuditLog:
         start: LogHead | None = None,
         stamp: Callable[[Body, int], Body] = lambda body, _seq: body,
         sync_every: bool = False,
-        lock_seconds: float = 5.0,
+        lock_seconds: float = lock_timeouts.LOG,
     ) -> None:
         self._root = root
         self._path = os.fsencode(log_file.path_of(root))

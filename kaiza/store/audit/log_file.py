@@ -7,13 +7,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kaiza.domain import errors
+from kaiza.domain.paths.protected_names import LOG_DIRECTORY, LOG_NAME, LOG_PATH
 from kaiza.domain.plain_values import describe_exception
 from kaiza.store.disk.byte_io import read_range
 from kaiza.store.disk.disk_reserve import FULL_DISK_ERRNOS
 from kaiza.store.disk.file_lock import FileLock
 
-DIRECTORY = "audit"
-NAME = "audit-log.jsonl"
 _GITIGNORE_CONTENT = b"*\n!.gitignore\n"
 # O_APPEND: each record goes to the end of the file, wherever another process has moved that.
 # O_NOFOLLOW: a symbolic link, perhaps from a clone, must not lead the records to another file.
@@ -24,7 +23,7 @@ _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 def path_of(root: str) -> Path:
     """Path of a workspace's log."""
-    return Path(root) / DIRECTORY / NAME
+    return Path(root) / LOG_PATH
 
 
 def log_error(problem: OSError | None = None, sentence: str | None = None, **cause: object) -> errors.SystemError:
@@ -69,7 +68,7 @@ class LogFile:
             return None
         # The open descriptor could still write, and root always could; but someone made it read-only on purpose.
         if status.st_mode & 0o222 == 0:
-            raise log_error(sentence="The audit log is read-only. Make audit/audit-log.jsonl writable again.")
+            raise log_error(sentence=f"The audit log is read-only. Make {LOG_PATH} writable again.")
         return status.st_size
 
     def stat(self) -> os.stat_result:
@@ -115,7 +114,7 @@ def open_audit_directory(root: str) -> Iterator[int]:
     """Descriptor of `audit/`, links not followed. AUDIT_LOG_FAILED if it cannot be opened."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        descriptor = os.open(Path(root, DIRECTORY), flags)
+        descriptor = os.open(Path(root, LOG_DIRECTORY), flags)
     except OSError as refused:
         sentence = "This workspace has no audit/ directory for its log. Run 'kaiza init' there."
         raise log_error(refused, sentence) from refused
@@ -129,8 +128,8 @@ def create_directory(root: str) -> None:
     """Create `audit/`, ignored by git as `kaiza init` does it. AUDIT_LOG_FAILED if it cannot be created."""
     try:
         with suppress(FileExistsError):  # another process was faster
-            Path(root, DIRECTORY).mkdir()
-            Path(root, DIRECTORY, ".gitignore").write_bytes(_GITIGNORE_CONTENT)
+            Path(root, LOG_DIRECTORY).mkdir()
+            Path(root, LOG_DIRECTORY, ".gitignore").write_bytes(_GITIGNORE_CONTENT)
     except OSError as refused:
         sentence = "There is no audit/ directory, and it could not be created. Run 'kaiza init' in the workspace."
         raise log_error(refused, sentence) from refused
@@ -144,7 +143,7 @@ class AuditDirectory:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._path = f"{root}/{DIRECTORY}"
+        self._path = f"{root}/{LOG_DIRECTORY}"
         self._descriptor = -1
         # Taken now, because changes go to the directory that was open at the start, whatever has its name later.
         self._root_status = _stat_root(root)
@@ -232,7 +231,7 @@ def open_for_reading(root: str) -> int | None:
 
 def _open_descriptor(directory: int, flags: int) -> int | None:
     try:
-        return os.open(NAME, flags, 0o600, dir_fd=directory)
+        return os.open(LOG_NAME, flags, 0o600, dir_fd=directory)
     except FileNotFoundError:
         return None
     except OSError as refused:
@@ -249,5 +248,5 @@ def _sync_directory(directory: int) -> None:
 def _require_regular_file(descriptor: int) -> int:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise log_error(sentence="audit/audit-log.jsonl is not a regular file. Move it away, then try again.")
+        raise log_error(sentence=f"{LOG_PATH} is not a regular file. Move it away, then try again.")
     return descriptor

@@ -15,7 +15,7 @@ from itertools import chain
 
 from kaiza.domain import errors
 from kaiza.domain.plain_values import describe_exception
-from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, has_no_writer, read_all, update_hash, write_all
+from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, has_no_writer, hash_content, read_all, update_hash, write_all
 from kaiza.store.disk.disk_reserve import FULL_DISK_ERRNOS
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.disk.kaiza_dir import KaizaDir
@@ -144,11 +144,10 @@ def _open_if_sound(name: str, digest: str, dir_fd: int) -> int | None:
         fd = os.open(name, _OPEN, dir_fd=dir_fd)
     except FileNotFoundError:
         return None
-    check = hashlib.sha256()
+    found = None
     with suppress(OSError, zlib.error):
-        for chunk in _decompress_file(fd) if name != digest else _read_small(fd):
-            check.update(chunk)
-    if check.hexdigest() == digest:
+        found = hash_content(_decompress_file(fd) if name != digest else _read_small(fd))
+    if found == digest:
         with suppress(PermissionError):  # of another account
             os.utime(fd)  # used again: a cleanup that is under way leaves it alone
         return fd

@@ -1,12 +1,12 @@
 """Comparison of files with the hashes in an intent, where no journal says how far its change came."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from typing import Any, Literal
 
 from kaiza.domain import errors
 from kaiza.domain.paths.protected_names import is_control_plane
 from kaiza.domain.paths.rel_path import RelPath, parse
+from kaiza.store.disk.byte_io import hash_content
 from kaiza.store.files.confined_root import ConfinedRoot
 
 MAX_HASHED_BYTES = 1 << 30
@@ -38,13 +38,10 @@ def compare_files(files: ConfinedRoot, changes: Sequence[Mapping[str, Any]]) -> 
 
 def _hash_file(files: ConfinedRoot, path: str) -> str | None:
     """SHA-256 of a file; None where there is none, `_UNKNOWN_HASH` where it cannot be read or is too large."""
-    digest = sha256()
     try:
         with files.open_file(parse(path), lambda _real: None) as file:
             if file.size > MAX_HASHED_BYTES:
                 return _UNKNOWN_HASH
-            for chunk in file.chunks():
-                digest.update(chunk)
+            return hash_content(file.chunks())
     except errors.SystemError as error:
         return None if error.error_code == "FILE_NOT_FOUND" else _UNKNOWN_HASH
-    return digest.hexdigest()

@@ -27,13 +27,12 @@ from kaiza.store.changes.operation import ActiveOperation, Operation, mismatch_e
 from kaiza.store.changes.preflight import Preflight
 from kaiza.store.changes.recovery import JournalRecovery, RecordedIntent, RecoveryResult
 from kaiza.store.changes.staging import Staging, UndoSources
-from kaiza.store.disk import process_liveness
+from kaiza.store.disk import lock_timeouts, process_liveness
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.disk.process_liveness import LivenessLock
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.files.os_errors import to_system_error
 
-LOCK_SECONDS = 10.0
 # What a rename or open reports where another process replaced the file or its directory: not a failure of the disk.
 _REPLACED_ERRNOS = {errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENOTDIR}
 
@@ -177,7 +176,7 @@ class TransactionManager:
         `find_intent` returns what the log says of a transaction. The journals named in `first` are recovered before all
         others, the last one first.
         """
-        return JournalRecovery(self._files, self._blobs, self._journals, self.is_dead, LOCK_SECONDS).run(
+        return JournalRecovery(self._files, self._blobs, self._journals, self.is_dead, lock_timeouts.PATHS).run(
             find_intent, first
         )
 
@@ -204,7 +203,7 @@ class TransactionManager:
 
     def _apply_operations(self, active: ActiveTransaction) -> None:
         prepared = active.prepared
-        active.resources.enter_context(path_locks.acquire(self._kaiza_dir, prepared.paths, LOCK_SECONDS))
+        active.resources.enter_context(path_locks.acquire(self._kaiza_dir, prepared.paths, lock_timeouts.PATHS))
         for path in sorted(prepared.paths):
             active.directories.open_or_plan(path.parent)
         head = {

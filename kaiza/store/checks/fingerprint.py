@@ -9,11 +9,11 @@ from pathlib import Path
 import orjson
 
 from kaiza.domain.audit.projection import is_late_count
+from kaiza.domain.paths.protected_names import LOG_DIRECTORY, LOG_PATH
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.store.disk.byte_io import READ_NOFOLLOW
 from kaiza.store.disk.process_liveness import is_locked
 
-_LOG_PATH = "audit/audit-log.jsonl"
 # git itself writes these when a check commits, fetches or looks at the status.
 _WRITTEN_BY_GIT = frozenset({"objects", "refs", "packed-refs", "index", "logs"})
 # What other calls write in `.kaiza` while a check runs. Existing files are compared even in `_GROWING`.
@@ -44,7 +44,7 @@ class Fingerprint:
 
 def take_fingerprint(root: str, private: Sequence[Path], is_governing: Callable[[RelPath], bool]) -> Fingerprint:
     """Take the fingerprint of a workspace and of Kaiza's own directories outside of it."""
-    log = Path(root) / _LOG_PATH
+    log = Path(root) / LOG_PATH
     size = log.stat().st_size if log.is_file() else 0
     files = dict(_governing_files(Path(root), is_governing))
     files.update(_private_files(Path(root, ".kaiza"), ".kaiza", _VOLATILE))
@@ -58,15 +58,15 @@ def find_differences(before: Fingerprint, after: Fingerprint, root: str) -> list
     paths = before.files.keys() | after.files.keys()
     changed = {path for path in paths if before.files.get(path) != after.files.get(path)}
     changed = {path for path in changed if not _is_ordinary(root, path, before)}
-    if _hash_file(Path(root) / _LOG_PATH, before.log_size) != before.log_hash:
-        changed.add(_LOG_PATH)
+    if _hash_file(Path(root) / LOG_PATH, before.log_size) != before.log_hash:
+        changed.add(LOG_PATH)
     return sorted(changed)
 
 
 def find_personal_records(before: Fingerprint, root: str) -> list[int]:
     """Sequence numbers of the records of a person's decisions that were appended since."""
     try:
-        with os.fdopen(os.open(Path(root, _LOG_PATH), READ_NOFOLLOW), "rb") as log:
+        with os.fdopen(os.open(Path(root, LOG_PATH), READ_NOFOLLOW), "rb") as log:
             log.seek(before.log_size)
             numbers = [_personal_number(line) for line in log]
     except OSError:
@@ -110,7 +110,7 @@ def _governing_files(root: Path, is_governing: Callable[[RelPath], bool]) -> Ite
 
 def _is_walked(path: RelPath) -> bool:
     # The log is compared by its hash, and `.kaiza` by file status.
-    if path.parts[0] in ("audit", ".kaiza"):
+    if path.parts[0] in (LOG_DIRECTORY, ".kaiza"):
         return False
     below = path.parts[path.parts.index(".git") + 1 :] if ".git" in path.parts else ()
     return not below or (below[0] not in _WRITTEN_BY_GIT and not path.name.endswith(".lock"))

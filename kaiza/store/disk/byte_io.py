@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import hashlib
 import os
 import signal
 from collections.abc import Iterable, Iterator
@@ -83,6 +84,14 @@ def update_hash(digest: Hasher, content: Iterable[bytes]) -> Iterator[bytes]:
     for chunk in content:
         digest.update(chunk)
         yield chunk
+
+
+def hash_content(content: Iterable[bytes]) -> str:
+    """SHA-256 of all chunks together, in hexadecimal."""
+    digest = hashlib.sha256()
+    for chunk in content:
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 def has_no_writer(fd: int) -> bool:

@@ -1,7 +1,6 @@
 """File metadata (mode, owner, extended attributes) and snapshots of regular files."""
 
 import errno
-import hashlib
 import os
 import stat
 from collections.abc import Mapping
@@ -9,7 +8,7 @@ from dataclasses import dataclass, field
 from operator import index
 from typing import Any
 
-from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, READ_NOFOLLOW, file_stamp, has_no_writer, read_all
+from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, READ_NOFOLLOW, file_stamp, has_no_writer, hash_content, read_all
 
 _UNSUPPORTED_ERRNOS = {errno.ENOTSUP, errno.ENOSYS, errno.EPERM, errno.EACCES}
 NO_KNOWN_DIGESTS: Mapping[tuple[int, ...], str] = {}
@@ -94,7 +93,7 @@ def snapshot(
         stamp = file_stamp(status)
         # Before the content is read: a writer that opens the file later changes its stamp.
         alone = lone and status.st_size > MAX_PACKED_BYTES and has_no_writer(fd)
-        digest = known.get(stamp) or digest_of(fd)
+        digest = known.get(stamp) or hash_content(read_all(fd))
         return FileSnapshot(
             status.st_ino, status.st_size, status.st_nlink, digest, FileMetadata.from_descriptor(fd), stamp, alone
         )
@@ -108,14 +107,6 @@ def inode_at(dir_fd: int, name: bytes) -> int | None:
         return os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_ino
     except FileNotFoundError:
         return None
-
-
-def digest_of(fd: int) -> str:
-    """SHA-256 of an open file's content."""
-    digest = hashlib.sha256()
-    for chunk in read_all(fd):
-        digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _read_attributes(fd: int) -> dict[str, bytes]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from kaiza.domain import errors
-from kaiza.domain.paths import nested_names
+from kaiza.domain.paths import nested_names, protected_names
 from kaiza.domain.paths.confusables import skeleton
 from kaiza.domain.paths.nested_names import NestedPath
 from kaiza.domain.paths.rel_path import ROOT, RelPath
@@ -50,8 +50,8 @@ def is_workspace(files: ConfinedRoot, directory: RelPath) -> bool:
         match skeleton(name):
             case ".kaiza":
                 return True
-            case "audit":
-                if any(skeleton(each) == "audit-log.jsonl" for each in _list_names(files, directory / name)):
+            case protected_names.LOG_DIRECTORY:
+                if any(skeleton(each) == protected_names.LOG_NAME for each in _list_names(files, directory / name)):
                     return True
             case "plans":
                 if _has_plan(files, directory / name):

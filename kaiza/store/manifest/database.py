@@ -12,6 +12,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kaiza.store.disk import lock_timeouts
 from kaiza.store.manifest.tree import Stat, join
 
 NAME = "manifest.sqlite"
@@ -36,7 +37,6 @@ _SCHEMA = tuple(f"CREATE TABLE {name} ({columns}) STRICT, WITHOUT ROWID" for nam
 _COLUMNS = "directory, name, first, gone, mode, size, mtime, ctime, inode, flags, hash, lines"
 _SUFFIXES = ("-wal", "-shm", "-journal")
 """Of the files that SQLite keeps beside the manifest."""
-_BUSY_SECONDS = 2.0
 _BUSY = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED"})
 _FETCHED_ROWS = 500
 
@@ -293,7 +293,9 @@ def _require_identity(connection: sqlite3.Connection, identity: str) -> None:
 
 
 def _open_connection(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        path, timeout=lock_timeouts.MANIFEST_DATABASE, isolation_level=None, check_same_thread=False
+    )
     try:
         # The file may be anyone's: nothing in its schema is run, and damage is found rather than mapped.
         connection.execute("PRAGMA trusted_schema = OFF")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import RelPath
+from kaiza.store.disk import lock_timeouts
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.files.confined_root import ConfinedRoot
 
@@ -28,7 +29,6 @@ LOCK_NAME = "manifest.lock"
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 # The answer that began the session goes out before the background work begins.
 _START_DELAY = 0.05
-_LOCK_SECONDS = 0.2
 _STOP_SECONDS = 2.0
 
 
@@ -150,7 +150,7 @@ class ManifestKeeper:
         """The lock on the manifest; None once the process is about to end."""
         lock = FileLock(os.open(self.state_path / LOCK_NAME, _LOCK_FLAGS, 0o600))
         while not self._stopping.is_set():
-            if lock.acquire_within(_LOCK_SECONDS):
+            if lock.acquire_within(lock_timeouts.MANIFEST):
                 return lock
         lock.close()
         return None

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from kaiza.domain import errors
 from kaiza.domain.manifest.report import EntryKind
+from kaiza.domain.paths.protected_names import LOG_DIRECTORY, LOG_NAME
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.store.disk.file_system import keeps_times
 from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory
@@ -20,8 +21,8 @@ from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory
 CHUNK_ENTRIES = 1_000
 _LISTED_AT_ONCE = 5_000
 SKIPPED_NAMES = frozenset({b".git", b".kaiza"})
-AUDIT = b"audit"
-_LOG_NAME = b"audit-log.jsonl"
+AUDIT = LOG_DIRECTORY.encode()
+_LOG_NAME = LOG_NAME.encode()
 _MAX_PATH = 4_000
 # SQLite has signed integers; a file system may use all 64 bits.
 _MAX_INODE = (1 << 63) - 1

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from kaiza.clock import current_timestamp
 from kaiza.domain.audit.record import Body, new_body
 from kaiza.store.audit import log_file
 from kaiza.store.audit.checkpoint import Checkpoint
-from kaiza.store.audit.damage_mark import current_timestamp
 from kaiza.store.audit.snapshot import is_head_in_log
 from kaiza.store.disk.state_key import StateKey
 from kaiza.store.trust import identity

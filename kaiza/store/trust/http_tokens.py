@@ -14,12 +14,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
 import orjson
 
+from kaiza.clock import current_timestamp
 from kaiza.domain.audit.projection import ROLES
 from kaiza.domain.call import Principal
 from kaiza.store.disk import state_dir
@@ -86,11 +86,6 @@ class TokenList:
         return TokenList(tuple(replace(token, revoked=now) if token.name == name else token for token in self.tokens))
 
 
-def read_clock() -> str:
-    """The real time as records write it, under `--deterministic` too."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def is_token_name(text: str) -> bool:
     """Whether a token may have this name."""
     return _NAME.fullmatch(text) is not None
@@ -145,7 +140,7 @@ def read_uses(root: str) -> Mapping[str, str]:
 class TokenAuthenticator:
     """Finds the principal of a token, in all workspaces that a server serves. Thread-safe."""
 
-    def __init__(self, roots: Sequence[str], clock: Callable[[], str] = read_clock) -> None:
+    def __init__(self, roots: Sequence[str], clock: Callable[[], str] = current_timestamp) -> None:
         self._roots = tuple(roots)
         self._clock = clock
         self._read: dict[str, tuple[object, TokenList]] = {}

@@ -14,7 +14,7 @@ from pathlib import Path
 import orjson
 
 from kaiza.store.audit import log_file
-from kaiza.store.disk import kaiza_dir, state_dir
+from kaiza.store.disk import kaiza_dir, lock_timeouts, state_dir
 from kaiza.store.disk.byte_io import READ_NOFOLLOW, write_all
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.disk.kaiza_dir import KaizaDir
@@ -25,7 +25,6 @@ _LOCK_NAME = "identity.lock"
 _ID_NAME = "id"
 _ID_BYTES = 16
 _ID_PATTERN = re.compile(rb"[0-9a-f]{32}\n?")
-_LOCK_SECONDS = 5.0
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -144,7 +143,7 @@ def lock_identity(state_path: Path) -> Iterator[None]:
     """
     lock = FileLock(_open_lock_file(state_path))
     try:
-        lock.acquire(_LOCK_SECONDS)
+        lock.acquire(lock_timeouts.IDENTITY)
         yield
     finally:
         lock.close()

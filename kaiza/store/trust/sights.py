@@ -20,7 +20,7 @@ from kaiza.domain import errors
 from kaiza.domain.plans.approval import ApprovalEvidence
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import APPROVED, DRAFT
-from kaiza.store.disk import state_dir
+from kaiza.store.disk import lock_timeouts, state_dir
 from kaiza.store.disk.byte_io import file_stamp
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.documents.plan_files import DIRECTORY, SUFFIX
@@ -32,7 +32,6 @@ from kaiza.store.trust.seen_drafts import save_draft
 
 _NAME = "sights.json"
 _LOCK_NAME = "sights.lock"
-_LOCK_SECONDS = 5.0
 _MAX_PLANS = 10_000
 _MAX_NOTICED = 1000
 _STATUS = re.compile(rb"""(?im)^[ \t"'{,?]*status["']?[ \t]*:([^\n]*)\n""")
@@ -217,7 +216,7 @@ class Sights:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         lock = FileLock(os.open(self._directory / _LOCK_NAME, flags, 0o600))
         try:
-            lock.acquire(_LOCK_SECONDS)
+            lock.acquire(lock_timeouts.SIGHTS)
             yield
         finally:
             lock.close()

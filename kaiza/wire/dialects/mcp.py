@@ -12,16 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 from kaiza.wire import message
 from kaiza.wire.dialect import Conversation, Decoded, ServerDescription, ToolCall
 from kaiza.wire.message import InvalidMessage, Request, RequestId
+from kaiza.wire.protocol_versions import HANDSHAKE_VERSIONS, MODERN_VERSIONS
 from kaiza.wire.shape import to_unicode, tool_name
 
 if TYPE_CHECKING:
     from kaiza.domain.call import Outcome
-
-HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""Revisions with an `initialize` handshake. A client that asks for another one is offered the newest of these."""
-
-MODERN_VERSIONS: Final = ("2026-07-28",)
-"""Revisions without a handshake: every request names its revision in `_meta`."""
 
 _PREFIX: Final = "io.modelcontextprotocol/"
 _VERSION: Final = _PREFIX + "protocolVersion"

@@ -205,7 +205,6 @@ def test_doctor_names_clients_whose_own_tools_still_write(kaiza, workspace, monk
     ("client", "name", "old", "new"),
     [
         ("claude-code", ".claude/settings.json", '"CronCreate",', ""),
-        ("claude-code", ".claude/settings.json", '"CronCreate"', '"MultiEdit", "CronCreate"'),
         ("opencode", "opencode.json", '"bash": "deny"', '"bash": "allow"'),
         ("gemini", ".gemini/settings.json", '"glob"', '"write_file"'),
         ("gemini", ".gemini/settings.json", '"mcp_kaiza_*"', '"x"'),

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tracemalloc
 import zlib
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from scenes import put_plan
 
 from kaiza.cli.plan import approve as approve_command
 from kaiza.domain.plans import parser
-from kaiza.queries import plan_review
+from kaiza.store.documents import scope_preview
 
 HEAD = """---
 kaiza_plan: 1
@@ -211,7 +210,7 @@ def test_an_approval_sets_status_name_and_time_and_records_the_hash_that_was_sho
 
 def test_an_approval_records_no_number_of_files_where_counting_them_was_broken_off(kaiza, plan, log, monkeypatch):
     plan()
-    monkeypatch.setattr(plan_review, "match_files", partial(plan_review.match_files, seconds=-1))
+    monkeypatch.setattr(scope_preview, "_SECONDS", -1)
     monkeypatch.setattr(approve_command, "confirm_by_typing", lambda *_: True)
     assert kaiza("plan", "approve", "PLAN-1", "--as", "Ann").status == 0
     _, seal = records(log)

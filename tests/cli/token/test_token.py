@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from contextlib import suppress
+from datetime import datetime
 
 import pytest
 from scenes import bind, make_ready, records
@@ -16,7 +17,7 @@ from kaiza.domain import errors
 from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
 from kaiza.queries import workspaces
-from kaiza.store.disk import state_dir
+from kaiza.store.disk import lock_timeouts, state_dir
 from kaiza.store.trust import http_tokens, identity
 from kaiza.store.trust.http_tokens import HttpToken, TokenAuthenticator, read_tokens, save_tokens
 
@@ -88,7 +89,7 @@ def test_json_has_the_token_and_what_it_is_for(workspace, kaiza):
 def test_a_token_expires_after_its_lifetime(workspace, kaiza, lifetime, hours):
     make(kaiza, "ci", *lifetime)
     kept = read_tokens(str(workspace)).tokens[0]
-    lasts = http_tokens.datetime.fromisoformat(kept.expires) - http_tokens.datetime.fromisoformat(kept.created)
+    lasts = datetime.fromisoformat(kept.expires) - datetime.fromisoformat(kept.created)
 
     assert lasts.total_seconds() == hours * 3600
 
@@ -142,7 +143,7 @@ def test_tokens_are_made_and_revoked_under_the_lock(workspace, kaiza, monkeypatc
         save_tokens(root, tokens)
         saved.append(len(tokens))
 
-    monkeypatch.setattr(identity, "_LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(lock_timeouts, "IDENTITY", 0.05)
     monkeypatch.setattr(http_tokens, "save_tokens", save)
     make(kaiza, "ci")
     kaiza("token", "revoke", "ci")

@@ -15,7 +15,7 @@ from kaiza.store.audit.damage_mark import DamageMark
 from kaiza.store.audit.log import AuditLog
 from kaiza.store.audit.verification import accept, verify
 from kaiza.store.audit.verification.accept import accept_damage
-from kaiza.store.disk import state_dir
+from kaiza.store.disk import lock_timeouts, state_dir
 from kaiza.store.disk.file_lock import FileLock
 
 
@@ -563,7 +563,7 @@ def test_of_two_acceptances_at_once_one_begins_a_new_log(root, log, monkeypatch)
                 refusals.append(refused.error_code)
         return verify.verify_log(directory)
 
-    monkeypatch.setattr(accept, "_LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(lock_timeouts, "LOG", 0.05)
     monkeypatch.setattr(accept, "verify_log", verify_and_accept)
     accepted = accept_damage(str(root), reason="first", person="Ada")
 

@@ -14,7 +14,7 @@ from scenes import records
 from kaiza.domain import errors
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.verification import verify
-from kaiza.store.disk import state_dir
+from kaiza.store.disk import lock_timeouts, state_dir
 
 WRITER = """
 import sys
@@ -196,7 +196,7 @@ def test_a_log_put_in_place_while_a_writer_waits_for_the_old_one_gets_the_record
 
 @pytest.mark.usefixtures("alarm")
 def test_verification_does_not_wait_forever_for_a_stopped_process(root, stopped, monkeypatch):
-    monkeypatch.setattr(verify, "_LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(lock_timeouts, "LOG", 0.1)
 
     assert verify.verify_log(str(root)).verdict == "intact"
 

@@ -18,9 +18,9 @@ from transactions import open_transactions
 from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
-from kaiza.store.changes import directory_handles, transaction
+from kaiza.store.changes import directory_handles
 from kaiza.store.changes.operation import ActiveOperation
-from kaiza.store.disk import atomic_rename, file_metadata, fsync_batch
+from kaiza.store.disk import atomic_rename, file_metadata, fsync_batch, lock_timeouts
 from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, file_stamp
 from kaiza.store.files.confined_root import ConfinedRoot
 
@@ -519,8 +519,8 @@ def large(root, monkeypatch):
     """A file too large to be packed: its hash, its stamp, and a list of the descriptors that were read whole since."""
     (root / "big").write_bytes(b"x" * (MAX_PACKED_BYTES + 1))
     read = []
-    real_digest_of = file_metadata.digest_of
-    monkeypatch.setattr(file_metadata, "digest_of", lambda fd: (read.append(fd), real_digest_of(fd))[1])
+    real_read_all = file_metadata.read_all
+    monkeypatch.setattr(file_metadata, "read_all", lambda fd: (read.append(fd), real_read_all(fd))[1])
     return digest(b"x" * (MAX_PACKED_BYTES + 1)), file_stamp((root / "big").stat()), read
 
 
@@ -664,7 +664,7 @@ def test_a_change_to_a_file_that_another_process_is_changing_times_out(
     root, manager, pause_process, monkeypatch, second
 ):
     first = pause_process(modify("m", b"m", b"first"))
-    monkeypatch.setattr(transaction, "LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(lock_timeouts, "PATHS", 0.1)
     before = manifest(root)
 
     assert code_of(commit, manager, "second", second) == "FILE_WRITE_FAILED"

@@ -7,9 +7,10 @@ from kaiza.domain import error_codes
 from kaiza.domain.call import Outcome, Receipt
 from kaiza.wire.dialect import Conversation, ServerDescription
 from kaiza.wire.dialects import mcp_result
-from kaiza.wire.dialects.mcp import HANDSHAKE_VERSIONS, McpDialect
+from kaiza.wire.dialects.mcp import McpDialect
 from kaiza.wire.dialects.mcp_result import ResultFormat
 from kaiza.wire.message import Request
+from kaiza.wire.protocol_versions import HANDSHAKE_VERSIONS
 
 TOOLS = [{"name": "echo", "inputSchema": {"type": "object"}}, {"name": "add", "inputSchema": {"type": "object"}}]
 DIALECT = McpDialect(ServerDescription("1.2.3", "Be careful.", lambda: TOOLS))

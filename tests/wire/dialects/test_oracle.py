@@ -20,7 +20,8 @@ from kaiza.domain.tool_card import ToolOffer
 from kaiza.store.config.schema_registry import SchemaRegistry, list_items
 from kaiza.wire import message
 from kaiza.wire.dialect import Conversation, ServerDescription
-from kaiza.wire.dialects.mcp import HANDSHAKE_VERSIONS, McpDialect
+from kaiza.wire.dialects.mcp import McpDialect
+from kaiza.wire.protocol_versions import HANDSHAKE_VERSIONS
 from kaiza.wire.shape import find_call_fault
 
 OTHER_DIALECTS = ("id", "category", "safetyLevel", "tier")

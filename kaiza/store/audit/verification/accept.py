@@ -9,31 +9,31 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
+from kaiza.clock import current_timestamp
 from kaiza.domain import errors
 from kaiza.domain.audit import carry_over, record
 from kaiza.domain.audit.deterministic import counted_timestamp
 from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import LogHead, Verdict
 from kaiza.domain.audit.record_folding import apply_record, apply_restrictions
+from kaiza.domain.paths.protected_names import LOG_DIRECTORY, LOG_NAME
 from kaiza.store.audit import log_file, snapshot
 from kaiza.store.audit.checkpoint import Checkpoint
-from kaiza.store.audit.damage_mark import DamageMark, current_timestamp, is_damage
+from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.determinism import prepare_record
 from kaiza.store.audit.log_file import LogFile
 from kaiza.store.audit.reader import read_records
 from kaiza.store.audit.verification.verify import verify_log
-from kaiza.store.disk import state_dir
-from kaiza.store.disk.byte_io import READ_NOFOLLOW
+from kaiza.store.disk import lock_timeouts, state_dir
+from kaiza.store.disk.byte_io import READ_NOFOLLOW, hash_content, read_all
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.disk.state_key import StateKey
 
 _LOCK_NAME = "accept.lock"
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-_LOCK_SECONDS = 5.0
 _MAX_HOLE_BYTES = 1 << 30
 
 
@@ -55,7 +55,7 @@ def accept_damage(root: str, *, reason: str, person: str, restricted_seq: int = 
     lock = FileLock(os.open(directory / _LOCK_NAME, _LOCK_FLAGS, 0o600))
     try:
         # Before the log is verified: the second of two acceptances finds the new log of the first, which is intact.
-        lock.acquire(_LOCK_SECONDS)
+        lock.acquire(lock_timeouts.LOG)
         return _accept_alone(root, directory, {"reason": reason, "person": person}, restricted_seq)
     finally:
         lock.close()
@@ -81,7 +81,7 @@ def _verify_and_replace(
         return None
     if old is not None:
         # Held until the new log is in place, so that no record is appended to the old one after it was read.
-        old.lock.acquire(_LOCK_SECONDS)
+        old.lock.acquire(lock_timeouts.LOG)
         # Another state directory's acceptance does not have our lock, and may have come first.
         if not log_file.is_current(root, old.descriptor):
             raise log_file.log_error(sentence="The log was replaced meanwhile. Run 'kaiza audit verify'.")
@@ -120,7 +120,7 @@ def _start_new_log(
     directory = state_dir.path_of(root)
     checkpoint = Checkpoint(directory)
     archive_name, digest = _choose_archive_name(audit_fd)
-    archived_path = f"{log_file.DIRECTORY}/{archive_name}" if archive_name else None
+    archived_path = f"{LOG_DIRECTORY}/{archive_name}" if archive_name else None
     first, *more = carry_over.split(standing)
     base |= {**_damage_detail(verdict, checkpoint), "file": archived_path, "sha256": digest, "standing": first}
     details = [base, *({"person": base["person"], "standing": part} for part in more)]
@@ -173,15 +173,15 @@ def _damage_detail(verdict: Verdict, checkpoint: Checkpoint) -> dict[str, Any]:
 def _choose_archive_name(audit_fd: int) -> tuple[str | None, str | None]:
     """A free name for the old log, and the SHA-256 of its bytes unless it has a large hole; None, None without one."""
     try:
-        descriptor = os.open(log_file.NAME, READ_NOFOLLOW, dir_fd=audit_fd)
+        descriptor = os.open(LOG_NAME, READ_NOFOLLOW, dir_fd=audit_fd)
     except FileNotFoundError:
         return None, None
-    with os.fdopen(descriptor, "rb") as old:
+    with os.fdopen(descriptor, "rb"):
         os.fsync(descriptor)  # the recorded hash must be that of the bytes on disk
         status = os.fstat(descriptor)
         # A log is never sparse. Hashing the hole that someone made in it could take days.
         is_sparse = status.st_size - 512 * status.st_blocks > _MAX_HOLE_BYTES
-        digest = None if is_sparse else file_digest(old, "sha256").hexdigest()
+        digest = None if is_sparse else hash_content(read_all(descriptor))
     number, names = 1, set(os.listdir(audit_fd))
     while f"audit-log.damaged-{number}.jsonl" in names:
         number += 1
@@ -195,7 +195,7 @@ def _write_new_log(audit_fd: int, name: str, content: bytes) -> FileLock:
     lock = FileLock(descriptor)
     try:
         # Locked before it has the log's name: a waiting server must not append before the checkpoint is reset.
-        lock.acquire(_LOCK_SECONDS)
+        lock.acquire(lock_timeouts.LOG)
         if os.write(descriptor, content) != len(content):
             raise log_file.log_error(sentence="The disk is full. Free some space, then accept again.")
         os.fsync(descriptor)
@@ -210,11 +210,11 @@ def _swap_logs(audit_fd: int, new_name: str, archive_name: str | None) -> None:
     """Give the old log its archive name and the new one its place, so that at no moment there is no log."""
     if archive_name is not None:
         try:
-            os.link(log_file.NAME, archive_name, src_dir_fd=audit_fd, dst_dir_fd=audit_fd, follow_symlinks=False)
+            os.link(LOG_NAME, archive_name, src_dir_fd=audit_fd, dst_dir_fd=audit_fd, follow_symlinks=False)
         except PermissionError:  # no hard links on this file system
-            os.rename(log_file.NAME, archive_name, src_dir_fd=audit_fd, dst_dir_fd=audit_fd)
-        os.rename(new_name, log_file.NAME, src_dir_fd=audit_fd, dst_dir_fd=audit_fd)
+            os.rename(LOG_NAME, archive_name, src_dir_fd=audit_fd, dst_dir_fd=audit_fd)
+        os.rename(new_name, LOG_NAME, src_dir_fd=audit_fd, dst_dir_fd=audit_fd)
     else:
         # `link` and not `rename`: a log that a server has just created is not overwritten.
-        os.link(new_name, log_file.NAME, src_dir_fd=audit_fd, dst_dir_fd=audit_fd)
+        os.link(new_name, LOG_NAME, src_dir_fd=audit_fd, dst_dir_fd=audit_fd)
     os.fsync(audit_fd)

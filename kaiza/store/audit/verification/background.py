@@ -21,7 +21,7 @@ from kaiza.domain.audit.record import Verdict
 from kaiza.store.audit import log_file
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.verification.verify import compute_verdict
-from kaiza.store.disk import state_dir
+from kaiza.store.disk import lock_timeouts, state_dir
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.disk.file_system import keeps_times
 
@@ -30,8 +30,6 @@ MAX_FOREGROUND_BYTES = 1 << 20
 _STAMP_NAME = "whole.json"
 _LOCK_NAME = "verify.lock"
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-# How long to wait for another process's verification.
-_LOCK_SECONDS = 5.0
 
 
 class LogStamp(NamedTuple):
@@ -202,7 +200,7 @@ class BackgroundVerification:
     def _wait_for_turn(self, lock: FileLock) -> None:
         """Wait until no other process verifies; not for long, because one may have been stopped while it did."""
         try:
-            lock.acquire_within(_LOCK_SECONDS)
+            lock.acquire_within(lock_timeouts.VERIFICATION)
         except errors.SystemError:
             return  # no locks on this file system: several processes verify at a time
 

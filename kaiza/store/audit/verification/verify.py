@@ -20,11 +20,10 @@ from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.reader import read_blocks, read_records
 from kaiza.store.audit.tail import TornTail, compare_with_head, diagnose_tail
 from kaiza.store.audit.verification import segment
-from kaiza.store.disk import state_dir
+from kaiza.store.disk import lock_timeouts, state_dir
 from kaiza.store.disk.file_lock import FileLock
 
 Progress = Callable[[int, int], None]
-_LOCK_SECONDS = 5.0
 NO_RECORDS = Verdict("intact", 0, None, None, anchored=False)
 _MAX_ATTEMPTS = 3
 
@@ -152,7 +151,7 @@ def _compare_with_saved_head(root: str, found: Verdict, seq: int, entry_hash: st
 def _lock_if_possible(lock: FileLock) -> Iterator[None]:
     """Hold the lock; without it after a timeout, because a writer may be stopped while it holds the lock."""
     try:
-        lock.acquire(_LOCK_SECONDS)
+        lock.acquire(lock_timeouts.LOG)
     except errors.SystemError:
         yield
         return
