@@ -61,7 +61,7 @@ def test_a_misspelled_command_gets_a_suggestion(kaiza):
 
 
 def test_version_prints_the_version_of_the_package(kaiza):
-    assert kaiza("--version").out == kaiza("version").out == "kaiza 0.1.0\n"
+    assert kaiza("--version").out == kaiza("version").out == "kaiza 0.2.0\n"
     assert "--version" in kaiza("--help").out
 
 
