@@ -4,10 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from kaiza.domain.audit.inverse_changes import took_effect, touched_paths
-from kaiza.domain.audit.record import is_well_formed
+from kaiza.domain.audit.record import Record, is_well_formed
 from kaiza.domain.audit.recorded_names import recorded_form
 from kaiza.domain.review.actors import is_locking
 from kaiza.domain.review.report import ReviewSelection
@@ -28,7 +27,6 @@ _EXPLAINING = (
     b'"outcome":"error"',  # another session's refusal may have locked the role
 )
 _MAX_PATH_TEXTS = 64
-Record = dict[str, Any]
 
 
 class TooManyRecordsError(Exception):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kaiza.domain.audit.projection import AuditState
-from kaiza.domain.audit.record import REQUIRED_FIELDS, is_well_formed
+from kaiza.domain.audit.record import REQUIRED_FIELDS, Record, is_well_formed
 from kaiza.domain.audit.record_folding import apply_record, revoked_principal
 from kaiza.domain.caps import Caps
 from kaiza.domain.timestamps import format_timestamp
@@ -60,7 +60,7 @@ class SessionProjection:
         self.sessions: dict[str, SessionSummary] = {}
         self._detailed_id = detailed
 
-    def apply(self, record: Mapping[str, Any]) -> None:
+    def apply(self, record: Record) -> None:
         """Take in the next record of the log."""
         if record.get("kind") not in ("call", "person") or not is_well_formed(record):
             return
@@ -76,13 +76,13 @@ class SessionProjection:
         if session is not None:
             self._count_call(session, record, ok=ok)
 
-    def _end_revoked(self, record: Mapping[str, Any]) -> None:
+    def _end_revoked(self, record: Record) -> None:
         principal = revoked_principal(record)
         for session in self.sessions.values():
             if principal is not None and session.principal == principal and session.ended_at is None:
                 session.ended_at = record.get("timestamp")
 
-    def _count_call(self, session: SessionSummary, record: Mapping[str, Any], *, ok: bool) -> None:
+    def _count_call(self, session: SessionSummary, record: Record, *, ok: bool) -> None:
         changes = list(record.get("changes") or ()) if ok else []
         session.calls += 1
         session.change_count += len(changes)
@@ -96,7 +96,7 @@ class SessionProjection:
 
 
 def summarize_sessions(
-    records: Iterable[Mapping[str, Any]],
+    records: Iterable[Record],
     detailed: str | None,
     progress: Callable[[int], None],
     served: Container[str] | None = None,
@@ -121,7 +121,7 @@ def summarize_sessions(
     return sessions
 
 
-def is_complete(record: Mapping[str, Any]) -> bool:
+def is_complete(record: Record) -> bool:
     """Whether a record has the members of every version; only such a record can be folded into the audit state."""
     return record.keys() >= REQUIRED_FIELDS
 
@@ -134,7 +134,7 @@ def _session_state(session: SessionSummary, locked_roles: Container[str | None],
     return "locked" if session.role in locked_roles else "active"
 
 
-def _new_summary(record: Mapping[str, Any]) -> SessionSummary:
+def _new_summary(record: Record) -> SessionSummary:
     at = str(record.get("timestamp"))
     who = record.get("client"), record.get("principal")
     live = (record.get("detail") or {}).get("live")
@@ -146,5 +146,5 @@ def _change_members(change: Mapping[str, Any]) -> dict[str, Any]:
     return {name: change.get(name) for name in _CHANGE_MEMBERS}
 
 
-def _refusal_members(record: Mapping[str, Any]) -> dict[str, Any]:
+def _refusal_members(record: Record) -> dict[str, Any]:
     return {**{name: record.get(name) for name in _REFUSAL_MEMBERS}, "paths": list(recorded_paths(record))}

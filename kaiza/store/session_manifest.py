@@ -9,6 +9,7 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from kaiza.domain.audit.record import Record
 from kaiza.domain.manifest import comparison
 from kaiza.domain.manifest.comparison import Comparison, Difference
 from kaiza.domain.manifest.recorded_changes import RecordedChanges, collect_changes
@@ -153,10 +154,10 @@ class _SessionComparison:
         self._add_set_aside(differences, recorded)
         return comparison.compare(differences, recorded)
 
-    def _read_changes(self, begin: "SessionBegin | None") -> Iterator[dict[str, Any]]:
+    def _read_changes(self, begin: "SessionBegin | None") -> Iterator[Record]:
         return self._read_from(begin.seq if begin else self._find_begin())
 
-    def _read_from(self, seq: int) -> Iterator[dict[str, Any]]:
+    def _read_from(self, seq: int) -> Iterator[Record]:
         """The records after a number that may explain a difference."""
         for record in read_records(self._workspace.root, since_seq=seq + 1):
             if time.monotonic() > self._until + _LOG_GRACE:

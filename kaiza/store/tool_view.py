@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kaiza.domain import errors
 from kaiza.domain.audit.inverse_changes import took_effect
 from kaiza.domain.audit.projection import MAX_RELEASES_PER_DAY, AuditState, Session, day_before
-from kaiza.domain.audit.record import GENESIS, LogHead
+from kaiza.domain.audit.record import GENESIS, LogHead, Record
 from kaiza.domain.caps import Caps
 from kaiza.domain.manifest.report import OutsideReport
 from kaiza.domain.paths.rel_path import FileEntry, RelPath
@@ -35,7 +35,7 @@ class AuditLogView:
 
     workspace: Workspace
 
-    def records(self, since_seq: int) -> Iterator[dict[str, Any]]:
+    def records(self, since_seq: int) -> Iterator[Record]:
         """Records from a sequence number on, in order, lazily."""
         return read_records(self.workspace.root, since_seq=since_seq)
 
@@ -134,7 +134,7 @@ class ToolView:
                 changes.append(_change_members(record))
         return changes[::-1]
 
-    def _until_out_of_time(self, records: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    def _until_out_of_time(self, records: Iterator[Record]) -> Iterator[Record]:
         for record in records:
             # An error, not a partial list: an undo that missed a later change would overwrite it.
             if self.is_out_of_time():

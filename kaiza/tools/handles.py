@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from kaiza.domain.audit.record import Record
 from kaiza.domain.context.cache_format import CacheEntry, Manifest
 from kaiza.domain.paths.rel_path import FileEntry, RelPath
 from kaiza.domain.plans.parser import StoredPlan
@@ -173,7 +174,7 @@ class PlanReader(Protocol):
 class LogReader(Protocol):
     """The audit log, for reading and verifying."""
 
-    def records(self, since_seq: int) -> Iterator[dict[str, Any]]:
+    def records(self, since_seq: int) -> Iterator[Record]:
         """Iterate over the records from a sequence number on."""
         ...
 

@@ -116,7 +116,9 @@ def test_the_projection_keeps_no_more_report_times_than_the_cap():
     timestamps = [f"2026-11-18T09:{seq // 60:02}:{seq % 60:02}.000Z" for seq in range(3 * REPORTS_PER_DAY)]
     members = {"tool_name": "write_report", "role": "WINDSURF", "request_id": "r", "outcome": "ok"}
     for seq, timestamp in enumerate(timestamps, 1):
-        apply_record(audit_state, {**record.new_body("call", timestamp=timestamp, **members), "seq": seq})
+        apply_record(
+            audit_state, record.Record({**record.new_body("call", timestamp=timestamp, **members), "seq": seq})
+        )
 
     assert audit_state.reports == timestamps[-REPORTS_PER_DAY:]
 

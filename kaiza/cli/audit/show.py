@@ -4,11 +4,11 @@ import argparse
 import re
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
-from typing import Any
 
 from kaiza.cli.audit.tail import parse_count
 from kaiza.cli.console import arguments, audit_reader, output, record_filter
 from kaiza.cli.console.open_workspace import resolve_root
+from kaiza.domain.audit.record import Record
 from kaiza.render import records
 
 _SPAN_PATTERN = re.compile(r"([1-9][0-9]{0,15})(?:-([1-9][0-9]{0,15}))?")
@@ -60,12 +60,12 @@ def _run_show(args: argparse.Namespace) -> int:
     return output.SUCCESS
 
 
-def _read_span(root: str, first_seq: int, last_seq: int | None) -> Iterator[dict[str, Any]]:
+def _read_span(root: str, first_seq: int, last_seq: int | None) -> Iterator[Record]:
     forward = audit_reader.read_forward(root, first_seq)
     return forward if last_seq is None else takewhile(lambda record: record["seq"] <= last_seq, forward)
 
 
-def _with_first(first: dict[str, Any], rest: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _with_first(first: Record, rest: Iterable[Record]) -> Iterator[Record]:
     yield first
     yield from rest
 

@@ -4,10 +4,10 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any
 
 from kaiza.cli.console import arguments, audit_reader, output, record_filter
 from kaiza.cli.console.open_workspace import resolve_root
+from kaiza.domain.audit.record import Record
 from kaiza.render.records import render_timeline
 
 _POLL_SECONDS = 0.2
@@ -48,7 +48,7 @@ def _run_tail(args: argparse.Namespace) -> int:
     return output.SUCCESS
 
 
-def _follow_records(root: str, count: int, selection: record_filter.RecordFilter) -> Iterator[dict[str, Any]]:
+def _follow_records(root: str, count: int, selection: record_filter.RecordFilter) -> Iterator[Record]:
     """The last records, then new ones, also across `kaiza audit accept`, which begins a new log."""
     # The extent is read before the records: an append in between makes the next poll read again, and misses nothing.
     inode, size = audit_reader.file_extent(root)

@@ -6,12 +6,11 @@ Does not check which members a record has.
 import itertools
 from collections.abc import Callable, Iterable
 from hashlib import sha256
-from typing import Any
 
 import orjson
 
 from kaiza.domain.audit import canonical_json
-from kaiza.domain.audit.record import GENESIS, ChainFault, LogHead
+from kaiza.domain.audit.record import GENESIS, ChainFault, LogHead, Record
 
 _HASH_SUFFIX = ',"entry_hash":"%s"}\n'
 _HASH_SUFFIX_LENGTH = len(_HASH_SUFFIX % GENESIS)
@@ -20,24 +19,23 @@ MAX_LINE_BYTES = 2 << 20
 _SECTOR_BYTES = 512
 _MIN_ZERO_BYTES = 8  # fewer zeros at the end of a sector are no proof that it was not written
 
-RecordCallback = Callable[[dict[str, Any]], object]
+RecordCallback = Callable[[Record], object]
 
 
 class InvalidLineError(ValueError):
     """The line's hash or form is wrong, or it does not continue the chain."""
 
 
-def parse_and_verify(line: bytes) -> dict[str, Any]:
+def parse_and_verify(line: bytes) -> Record:
     """Parse a line and verify its hash and canonical form, not its link; InvalidLineError if either is wrong."""
     body = line[:-_HASH_SUFFIX_LENGTH] + b"}"
     digest = sha256(body).hexdigest()
     if not line.endswith((_HASH_SUFFIX % digest).encode()):
         raise InvalidLineError
-    record = canonical_json.decode(body)
-    if record is None or "entry_hash" in record:
+    members = canonical_json.decode(body)
+    if members is None or "entry_hash" in members:
         raise InvalidLineError
-    record["entry_hash"] = digest
-    return record
+    return Record({**members, "entry_hash": digest})
 
 
 class Chain:
@@ -67,9 +65,9 @@ class Chain:
         """Continue after a head that is trusted or was verified elsewhere."""
         self.seq, self.entry_hash, self.size, self.last = head.seq, head.entry_hash, head.size, b""
 
-    def feed(self, line: bytes) -> dict[str, Any]:
+    def feed(self, line: bytes) -> Record:
         """Verify and append the next line and return its record; InvalidLineError, and no change, if it is invalid."""
-        records: list[dict[str, Any]] = []
+        records: list[Record] = []
         if not self.extend((line,), records.append, strictly=True):
             raise InvalidLineError
         return records[0]
@@ -91,18 +89,18 @@ class Chain:
                 body = line[:-_HASH_SUFFIX_LENGTH] + b"}"
                 digest = sha256(body).hexdigest()
                 try:
-                    record = decode(body) if line.endswith((_HASH_SUFFIX % digest).encode()) else None
+                    members = decode(body) if line.endswith((_HASH_SUFFIX % digest).encode()) else None
                 except orjson.JSONDecodeError:
                     return False
-                if not record or "entry_hash" in record or record.get("prev_hash") != entry_hash:
+                if not members or "entry_hash" in members or members.get("prev_hash") != entry_hash:
                     return False
-                if record.get("seq") != seq + 1 or type(record["seq"]) is not int:  # not true or 1.0
+                if members.get("seq") != seq + 1 or type(members["seq"]) is not int:  # not true or 1.0
                     return False
                 seq, entry_hash, before, last = seq + 1, digest, size, line
                 size += len(line)
                 if on_record is not None:
-                    record["entry_hash"] = digest
-                    on_record(record)
+                    members["entry_hash"] = digest
+                    on_record(Record(members))
         finally:
             self.seq, self.entry_hash, self.size, self.before, self.last = seq, entry_hash, size, before, last
         return True
@@ -149,7 +147,7 @@ def diagnose(chain: Chain, line: bytes, rest: Iterable[bytes]) -> ChainFault:
     return ChainFault(chain.seq + 1, why, chain.size)
 
 
-def _classify_misplaced(chain: Chain, line: bytes, record: dict[str, Any], rest: Iterable[bytes]) -> str:
+def _classify_misplaced(chain: Chain, line: bytes, record: Record, rest: Iterable[bytes]) -> str:
     """Classify a line with a valid hash but the wrong number: inserted, moved, or after a gap."""
     if type(record.get("seq")) is not int or record["seq"] <= chain.seq:
         return "inserted"

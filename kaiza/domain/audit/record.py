@@ -4,10 +4,11 @@ Also the type checks for records read from a log, which may come from an untrust
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, NewType
 
 import kaiza
@@ -54,6 +55,152 @@ _EMPTY_BODY: dict[str, Any] = {name: None for name in FIELDS if name not in _CHA
 
 Body = NewType("Body", dict[str, Any])
 """A record without sequence number and link, all members present and in canonical JSON's profile. See `new_body`."""
+
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Record(Mapping[str, Any]):
+    """One record of the log, its members as attributes; what a record of an earlier version lacks is None.
+
+    A log that came with a clone may hold anything: `seq` is an integer always, `arguments`, `changes` and `detail` are
+    never None, and the others have the types given here if the record `is_well_formed`.
+    """
+
+    members: dict[str, Any]
+    """The decoded members, also those that are not known here."""
+
+    @property
+    def seq(self) -> int:
+        """Number of the record in its log, from 1."""
+        return self.members["seq"]  # type: ignore[no-any-return]
+
+    @property
+    def timestamp(self) -> str:
+        """When it was recorded: UTC, milliseconds, `Z`."""
+        return self.members.get("timestamp") or ""
+
+    @property
+    def kind(self) -> str:
+        """One of KINDS."""
+        return self.members.get("kind") or ""
+
+    @property
+    def request_id(self) -> str | None:
+        """The call; an intent and its outcome have the same."""
+        return self.members.get("request_id")
+
+    @property
+    def session_id(self) -> str | None:
+        """The agent's session; None for what a person or Kaiza itself did."""
+        return self.members.get("session_id")
+
+    @property
+    def role(self) -> str | None:
+        """The session's role."""
+        return self.members.get("role")
+
+    @property
+    def workspace_root(self) -> str | None:
+        """Where the workspace was when the record was written."""
+        return self.members.get("workspace_root")
+
+    @property
+    def tool_name(self) -> str | None:
+        """The tool that was called, whether or not it exists."""
+        return self.members.get("tool_name")
+
+    @property
+    def phase_id(self) -> str | None:
+        """Phase of the plan."""
+        return self.members.get("phase_id")
+
+    @property
+    def plan_id(self) -> str | None:
+        """The plan that was worked under, or decided about."""
+        return self.members.get("plan_id")
+
+    @property
+    def plan_hash(self) -> str | None:
+        """Hash of that plan's content."""
+        return self.members.get("plan_hash")
+
+    @property
+    def outcome(self) -> str | None:
+        """`ok` or `error`."""
+        return self.members.get("outcome")
+
+    @property
+    def error_code(self) -> str | None:
+        """Code of the error that was answered."""
+        return self.members.get("error_code")
+
+    @property
+    def human_message(self) -> str | None:
+        """Sentence of the error that was answered."""
+        return self.members.get("human_message")
+
+    @property
+    def invariant_id(self) -> str | None:
+        """The rule that refused the call."""
+        return self.members.get("invariant_id")
+
+    @property
+    def cause(self) -> Any:
+        """Details of the error that was answered."""
+        return self.members.get("cause")
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """The call's arguments, redacted."""
+        arguments = self.members.get("arguments")
+        return arguments if type(arguments) is dict else _NOTHING
+
+    @property
+    def changes(self) -> Sequence[Mapping[str, Any]]:
+        """The changed files, each as `Change.as_record` writes it."""
+        changes = self.members.get("changes")
+        return changes if type(changes) is list else ()
+
+    @property
+    def detail(self) -> Mapping[str, Any]:
+        """What only records of this kind, or of this tool, have."""
+        detail = self.members.get("detail")
+        return detail if type(detail) is dict else _NOTHING
+
+    @property
+    def duration_ms(self) -> int | None:
+        """How long the call took."""
+        return self.members.get("duration_ms")
+
+    @property
+    def client(self) -> str | None:
+        """Name and version of the agent's program, as it gave them."""
+        return self.members.get("client")
+
+    @property
+    def principal(self) -> str | None:
+        """Label of the token that a call over HTTP came with."""
+        return self.members.get("principal")
+
+    @property
+    def entry_hash(self) -> str:
+        """Hash of the line, to which the next record is chained."""
+        return self.members.get("entry_hash") or ""
+
+    # As a mapping only until everything reads attributes.
+    def __getitem__(self, name: str) -> Any:
+        return self.members[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.members)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def get(self, name: str, default: Any = None) -> Any:  # noqa: D102
+        return self.members.get(name, default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +254,7 @@ def new_body(kind: str, **members: Any) -> Body:
     return body
 
 
-def serialize_and_hash(body: Body, seq: int, prev_hash: str) -> tuple[bytes, dict[str, Any]]:
+def serialize_and_hash(body: Body, seq: int, prev_hash: str) -> tuple[bytes, Record]:
     """Serialize a body as a log line, with its newline; returns the line and the whole record.
 
     CAP_EXCEEDED if the line is longer than MAX_RECORD_BYTES.
@@ -125,8 +272,7 @@ def serialize_and_hash(body: Body, seq: int, prev_hash: str) -> tuple[bytes, dic
             human_message="The audit record of this call would be too long. Use fewer paths or files in one call.",
             cause={"cap": "record_bytes", "limit": MAX_RECORD_BYTES, "size": len(line)},
         )
-    record["entry_hash"] = digest
-    return line, record
+    return line, Record({**record, "entry_hash": digest})
 
 
 # Larger than any count of lines or bytes in a file, and small enough for sums of such numbers to stay below 2**53.

@@ -24,7 +24,7 @@ from kaiza.domain.audit.projection import (
     merge_times,
     parse_freeze,
 )
-from kaiza.domain.audit.record import require_carried_state, require_intent, require_members, require_texts
+from kaiza.domain.audit.record import Record, require_carried_state, require_intent, require_members, require_texts
 from kaiza.domain.audit.recorded_names import restore_names
 from kaiza.domain.caps import MAX_REPORTS_PER_DAY
 from kaiza.domain.plans.plan import PlanUsage, combine_usage
@@ -36,7 +36,7 @@ _INTENT_MEMBERS = ("seq", "session_id", "tool_name", "plan_id", "plan_hash", "de
 _PLAN_DECISIONS = ("approve", "reject", "revoke")
 
 
-def apply_record(state: AuditState, record: Mapping[str, Any]) -> None:
+def apply_record(state: AuditState, record: Record) -> None:
     """Apply the next record of the log, or nothing of it if a member has the wrong type; but a freeze always counts."""
     _note_first(state, record)
     # A valid chain says nothing about a record's members: a log that came with a clone may contain anything.
@@ -44,7 +44,7 @@ def apply_record(state: AuditState, record: Mapping[str, Any]) -> None:
         _HANDLERS.get(record.get("kind", ""), _ignore_record)(state, restore_names(record))
 
 
-def apply_restrictions(state: AuditState, record: Mapping[str, Any], own_state: str | None) -> None:
+def apply_restrictions(state: AuditState, record: Record, own_state: str | None) -> None:
     """Apply a record that may have been written elsewhere: only what restricts, and sessions of this machine.
 
     `own_state` is the id of this machine's state directory, which its `begin_session` records carry.
@@ -60,12 +60,12 @@ def apply_restrictions(state: AuditState, record: Mapping[str, Any], own_state: 
             _restrict_by_recovery(state, record)
 
 
-def _note_first(state: AuditState, record: Mapping[str, Any]) -> None:
+def _note_first(state: AuditState, record: Record) -> None:
     if record.get("seq") == 1:
         state.is_deterministic = is_deterministic(record)
 
 
-def _restrict_by_call(state: AuditState, record: Mapping[str, Any], own_state: str | None) -> None:
+def _restrict_by_call(state: AuditState, record: Record, own_state: str | None) -> None:
     _require_call(record)
     ok = record["outcome"] == "ok"
     if record["tool_name"] == "begin_session":
@@ -81,7 +81,7 @@ def _restrict_by_call(state: AuditState, record: Mapping[str, Any], own_state: s
         _charge(state, intent, 1)
 
 
-def _restrict_by_decision(state: AuditState, record: Mapping[str, Any]) -> None:
+def _restrict_by_decision(state: AuditState, record: Record) -> None:
     detail = record["detail"] or {}
     action = detail.get("action")
     if action == "freeze":
@@ -94,7 +94,7 @@ def _restrict_by_decision(state: AuditState, record: Mapping[str, Any]) -> None:
     _end_sessions(state, revoked_principal(record))
 
 
-def _restrict_by_recovery(state: AuditState, record: Mapping[str, Any]) -> None:
+def _restrict_by_recovery(state: AuditState, record: Record) -> None:
     detail = record["detail"] or {}
     if detail.get("result") == "state_retired":
         _apply_carried_restrictions(state, record)
@@ -103,14 +103,14 @@ def _restrict_by_recovery(state: AuditState, record: Mapping[str, Any]) -> None:
         state.withdrawn[record["plan_id"]] = _text_or_none(detail.get("status")) or "REVOKED"
 
 
-def _apply_carried_restrictions(state: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_carried_restrictions(state: AuditState, record: Record) -> None:
     """Apply the part of a carried state that restricts; approvals and seals in it never count."""
     part = (record["detail"] or {}).get("standing") or {}
     restrictions = {name: part[name] for name in ("frozen", "locks", "withdrawn", "usage") if name in part}
     _apply_carried_state(state, restrictions, _text_or_none(record["timestamp"]) or "")
 
 
-def _note_state(state: AuditState, record: Mapping[str, Any]) -> None:
+def _note_state(state: AuditState, record: Record) -> None:
     """Note the state directory that a session was recorded from."""
     state_id = (record["detail"] or {}).get("state")
     if isinstance(state_id, str) and state_id not in state.states and len(state.states) < _MAX_STATES_KEPT:
@@ -121,11 +121,11 @@ def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _ignore_record(_state: AuditState, _record: Mapping[str, Any]) -> None:
+def _ignore_record(_state: AuditState, _record: Record) -> None:
     pass
 
 
-def _apply_call(state: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_call(state: AuditState, record: Record) -> None:
     _require_call(record)
     ok = record["outcome"] == "ok"
     if record["tool_name"] == "begin_session":
@@ -141,7 +141,7 @@ def _apply_call(state: AuditState, record: Mapping[str, Any]) -> None:
         _apply_report(state, record)
 
 
-def _apply_session_call(state: AuditState, record: Mapping[str, Any], *, ok: bool) -> None:
+def _apply_session_call(state: AuditState, record: Record, *, ok: bool) -> None:
     session = state.sessions.get(record["session_id"] or "")
     if session is not None:
         _count_call(state, session, record, ok=ok)
@@ -151,14 +151,14 @@ def _apply_session_call(state: AuditState, record: Mapping[str, Any], *, ok: boo
         _forget_session(state, session.session_id)
 
 
-def _require_call(record: Mapping[str, Any]) -> None:
+def _require_call(record: Record) -> None:
     require_members(record)
     datetime.fromisoformat(record["timestamp"])  # a session's expiry is computed from it
     if record["tool_name"] == "write_report":
         require_texts(record, "role")
 
 
-def _begin_session(state: AuditState, record: Mapping[str, Any]) -> None:
+def _begin_session(state: AuditState, record: Record) -> None:
     require_texts(record, "session_id", "role", "workspace_root")
     require_texts(record, "client", or_null=True)
     state.sessions[record["session_id"]] = Session(
@@ -174,14 +174,14 @@ def _begin_session(state: AuditState, record: Mapping[str, Any]) -> None:
     )
 
 
-def _count_call(state: AuditState, session: Session, record: Mapping[str, Any], *, ok: bool) -> None:
+def _count_call(state: AuditState, session: Session, record: Record, *, ok: bool) -> None:
     changes = record["changes"] if ok and record["changes"] else ()
     state.sessions[session.session_id] = session.with_call(record["timestamp"], len(changes), refused=not ok)
     if changes:
         state.changed.setdefault(session.session_id, []).append(record["seq"])
 
 
-def _apply_refusal(state: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_refusal(state: AuditState, record: Record) -> None:
     if record["error_code"] not in error_codes.SYSTEM_ERROR_CODES:
         return
     asked_for_change = is_change_attempt(record["tool_name"], record["arguments"])
@@ -202,7 +202,7 @@ def _apply_refusal(state: AuditState, record: Mapping[str, Any]) -> None:
         )
 
 
-def _apply_report(state: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_report(state: AuditState, record: Record) -> None:
     state.reports = [*state.reports, record["timestamp"]][-MAX_REPORTS_PER_DAY:]
     if (record["detail"] or {}).get("unlocked"):
         state.locks.pop(record["role"], None)
@@ -210,7 +210,7 @@ def _apply_report(state: AuditState, record: Mapping[str, Any]) -> None:
         state.released[record["role"]] = times[-_MAX_RELEASES_KEPT:]
 
 
-def _apply_intent(state: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_intent(state: AuditState, record: Record) -> None:
     require_members(record)
     names = ("seq", "session_id", "tool_name", "plan_id", "plan_hash", "detail")
     intent = {**{name: record[name] for name in names}, "changes": record["changes"] or []}
@@ -226,7 +226,7 @@ def _charge(state: AuditState, intent: Mapping[str, Any], sign: int) -> None:
         state.usage.setdefault(intent["plan_id"], PlanUsage()).charge(intent["changes"] or (), sign)
 
 
-def _apply_plan(state: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_plan(state: AuditState, record: Record) -> None:
     if is_late_count(record):
         return  # other bytes may have been approved since
     require_members(record)
@@ -240,7 +240,7 @@ def _apply_plan(state: AuditState, record: Mapping[str, Any]) -> None:
     )
 
 
-def _apply_recovery(state: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_recovery(state: AuditState, record: Record) -> None:
     require_members(record)
     intent = state.intents.pop(record["request_id"], None)
     result = (record["detail"] or {}).get("result")
@@ -251,7 +251,7 @@ def _apply_recovery(state: AuditState, record: Mapping[str, Any]) -> None:
         state.changed.setdefault(record["session_id"], []).append(record["seq"])
 
 
-def _apply_decision(state: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_decision(state: AuditState, record: Record) -> None:
     detail = record["detail"] or {}
     action = detail.get("action")
     at = _text_or_none(record["timestamp"]) or ""
@@ -275,7 +275,7 @@ def _apply_decision(state: AuditState, record: Mapping[str, Any]) -> None:
     state.intents.pop(record["request_id"], None)
 
 
-def revoked_principal(record: Mapping[str, Any]) -> str | None:
+def revoked_principal(record: Record) -> str | None:
     """The principal whose token this decision of a person ended; None for any other decision."""
     detail = record["detail"] or {}
     return _text_or_none(detail.get("token")) if detail.get("action") == "revoke_token" else None

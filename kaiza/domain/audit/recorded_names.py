@@ -6,33 +6,33 @@ that no two names are written alike; without it nothing is restored.
 
 import re
 from collections.abc import Mapping
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from kaiza.domain.audit import canonical_json
 from kaiza.domain.audit.canonical_json import DOUBLED_BACKSLASHES
+from kaiza.domain.audit.record import Record
 
 _ESCAPE = re.compile(r"\\(?:\\|x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_DEPTH = 12
 _MODES = "detail.modes."
-Record = TypeVar("Record", bound=Mapping[str, Any])
 
 
 def restore_names(record: Record) -> Record:
     """The record with its names restored, and without the list of those that were escaped; a copy if it has one."""
-    detail = record.get("detail")
-    if type(detail) is not dict or type(detail.get("escaped")) is not list:
+    detail = record.detail
+    if type(detail.get("escaped")) is not list:
         return record
     if detail.get("escaping") != DOUBLED_BACKSLASHES:
         return record
     members = {member for member in detail["escaped"] if isinstance(member, str)}
-    restored = _restore(record, _as_tree(members))
+    restored = _restore(record.members, _as_tree(members))
     left = {name: value for name, value in restored["detail"].items() if name not in ("escaped", "escaping")}
     if isinstance(detail.get("modes"), Mapping):
         left["modes"] = {
             _unescape_key(name) if _MODES + name in members else name: mode for name, mode in detail["modes"].items()
         }
-    return cast(Record, {**restored, "detail": left})
+    return Record({**restored, "detail": left})
 
 
 def recorded_form(name: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from kaiza.domain import errors
 from kaiza.domain.audit import record
-from kaiza.domain.audit.record import Body, LogHead, Verdict
+from kaiza.domain.audit.record import Body, LogHead, Record, Verdict
 from kaiza.store.audit import log_file
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.continuity import ContinuityCheck, GapCallback
@@ -50,7 +50,7 @@ class AuditLog:
         self,
         root: str,
         *,
-        follow: Callable[[dict[str, Any]], None],
+        follow: Callable[[Record], None],
         start: LogHead | None = None,
         stamp: Callable[[Body, int], Body] = lambda body, _seq: body,
         sync_every: bool = False,
@@ -70,7 +70,7 @@ class AuditLog:
         self._directory = log_file.AuditDirectory(root)
         self.background_check = BackgroundVerification(root, directory, self._damage_mark)
 
-    def append(self, compose: Callable[[], Body], *, durable: bool) -> dict[str, Any]:
+    def append(self, compose: Callable[[], Body], *, durable: bool) -> Record:
         """Append the record that `compose` returns; with `durable` it is fsynced when this returns.
 
         `compose` is called under the log's lock, after everything that others appended was followed, so what it reads
@@ -88,7 +88,7 @@ class AuditLog:
             self._durability.sync_soon(position)
         return written
 
-    def _append_locked(self, compose: Callable[[], Body], *, durable: bool) -> tuple[dict[str, Any], LogPosition]:
+    def _append_locked(self, compose: Callable[[], Body], *, durable: bool) -> tuple[Record, LogPosition]:
         with self._thread_locked() as deadline:
             file, size = self._lock_file(deadline, create=True)
             try:
@@ -115,7 +115,7 @@ class AuditLog:
         if not done:
             self.catch_up()
 
-    def replay(self, follow: Callable[[dict[str, Any]], None]) -> None:
+    def replay(self, follow: Callable[[Record], None]) -> None:
         """Pass every record on again, from the first, to another function; the next `catch_up` does so."""
         with self._thread_locked():
             self._continuity.replay(follow)
@@ -289,7 +289,7 @@ class AuditLog:
         self._follow_before_lock(file)
         return file
 
-    def _compose_and_write(self, file: LogFile, compose: Callable[[], Body], *, durable: bool) -> dict[str, Any]:
+    def _compose_and_write(self, file: LogFile, compose: Callable[[], Body], *, durable: bool) -> Record:
         while self._continuity.pending_records:
             # Removed only once it is written: a failed write leaves it to the next append.
             self._write_record(file, self._continuity.pending_records[0])
@@ -299,7 +299,7 @@ class AuditLog:
             raise _damage_error(verdict)
         return self._write_record(file, body)
 
-    def _write_record(self, file: LogFile, body: Body) -> dict[str, Any]:
+    def _write_record(self, file: LogFile, body: Body) -> Record:
         follower = self._continuity.follower
         seq, entry_hash = follower.link
         line, written = record.serialize_and_hash(self._stamp(body, seq + 1), seq + 1, entry_hash)

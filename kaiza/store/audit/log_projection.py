@@ -14,7 +14,7 @@ from typing import Any
 from kaiza.domain import errors
 from kaiza.domain.audit.deterministic import is_deterministic
 from kaiza.domain.audit.projection import AuditState
-from kaiza.domain.audit.record import LogHead
+from kaiza.domain.audit.record import LogHead, Record
 from kaiza.domain.audit.record_folding import apply_record, apply_restrictions
 from kaiza.store.audit import snapshot
 from kaiza.store.audit.continuity import ContinuityCheck
@@ -182,7 +182,7 @@ class LogProjection:
         if restricted_seq == 0:
             return partial(apply_record, state)
 
-        def apply(record: Mapping[str, Any]) -> None:
+        def apply(record: Record) -> None:
             if restricted_seq < 0 or record["seq"] <= restricted_seq:
                 is_begin = record.get("tool_name") == "begin_session"
                 apply_restrictions(state, record, self._source.key.find_state_id() if is_begin else None)

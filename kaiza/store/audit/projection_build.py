@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any
 
 from kaiza.domain import errors
 from kaiza.domain.audit.hash_chain import Chain
@@ -243,9 +242,7 @@ class ProjectionBuild:
 class _Reading:
     """Position in one open file of the log, and the state projected up to there."""
 
-    def __init__(
-        self, descriptor: int | None, state: AuditState, apply: Callable[[dict[str, Any]], None], head: LogHead | None
-    ) -> None:
+    def __init__(self, descriptor: int | None, state: AuditState, apply: RecordCallback, head: LogHead | None) -> None:
         self.descriptor = descriptor
         self.state = state
         self.apply = apply

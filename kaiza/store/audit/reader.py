@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from itertools import chain
-from typing import Any
 
 import orjson
 
 from kaiza.domain.audit.hash_chain import MAX_LINE_BYTES
+from kaiza.domain.audit.record import Record
 from kaiza.domain.audit.recorded_names import restore_names
 from kaiza.store.audit import log_file
 from kaiza.store.disk.byte_io import last_data_end, next_data, read_range
@@ -65,7 +65,7 @@ def last_line(descriptor: int, end: int) -> bytes:
         length *= 2
 
 
-def read_records(root: str, *, since_seq: int = 1, reverse: bool = False) -> Iterator[dict[str, Any]]:
+def read_records(root: str, *, since_seq: int = 1, reverse: bool = False) -> Iterator[Record]:
     """Records in the log, `entry_hash` included, up to the end it has when the first is asked for."""
     if log_file.is_absent(root):
         return
@@ -84,7 +84,7 @@ def read_records(root: str, *, since_seq: int = 1, reverse: bool = False) -> Ite
         os.close(descriptor)
 
 
-def find_offset(descriptor: int, size: int, is_before: Callable[[dict[str, Any]], bool]) -> int:
+def find_offset(descriptor: int, size: int, is_before: Callable[[Record], bool]) -> int:
     """Offset of a line with only records before it that `is_before` is true of, found by bisection."""
     low, high = 0, size
     while high - low > BLOCK_BYTES:
@@ -100,7 +100,7 @@ def find_offset(descriptor: int, size: int, is_before: Callable[[dict[str, Any]]
     return low
 
 
-def _first_record_after(descriptor: int, start: int, end: int) -> tuple[int, dict[str, Any]] | None:
+def _first_record_after(descriptor: int, start: int, end: int) -> tuple[int, Record] | None:
     """Offset of the first record that begins after `start`, which may lie within a line, and the record."""
     offset = start
     for index, line in enumerate(read_lines(descriptor, start, end)):
@@ -123,10 +123,10 @@ def _read_lines_reversed(descriptor: int, start: int, end: int) -> Iterator[byte
     yield rest
 
 
-def parse_record(line: bytes) -> dict[str, Any] | None:
+def parse_record(line: bytes) -> Record | None:
     """The record in a line, its names as files have them; None if it holds none."""
     try:
-        record = orjson.loads(line)
+        members = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-    return restore_names(record) if type(record) is dict and type(record.get("seq")) is int else None
+    return restore_names(Record(members)) if type(members) is dict and type(members.get("seq")) is int else None

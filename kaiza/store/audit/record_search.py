@@ -6,12 +6,12 @@ member that is meant: the caller checks the records.
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import orjson
 
 from kaiza.domain.audit import canonical_json
 from kaiza.domain.audit.hash_chain import MAX_LINE_BYTES
+from kaiza.domain.audit.record import Record
 from kaiza.store.audit import log_file
 from kaiza.store.audit.reader import BLOCK_BYTES, find_offset, parse_record, read_lines, split_lines
 from kaiza.store.disk.byte_io import last_data_end, next_data, read_range
@@ -25,7 +25,7 @@ def member_text(name: str, value: str) -> bytes:
     return orjson.dumps({name: recorded})[1:-1]
 
 
-def search_records(root: str, texts: Sequence[bytes], *, since_seq: int = 1) -> Iterator[tuple[bytes, dict[str, Any]]]:
+def search_records(root: str, texts: Sequence[bytes], *, since_seq: int = 1) -> Iterator[tuple[bytes, Record]]:
     """Lines with one of the texts and the records in them, oldest first."""
     with _LogDescriptor(root) as descriptor:
         if descriptor is None:
@@ -38,7 +38,7 @@ def search_records(root: str, texts: Sequence[bytes], *, since_seq: int = 1) -> 
                 yield line, record
 
 
-def read_since(root: str, timestamp: str) -> Iterator[tuple[bytes, dict[str, Any]]]:
+def read_since(root: str, timestamp: str) -> Iterator[tuple[bytes, Record]]:
     """Lines and records from about this time on. Some before it are among them; times need not be in order."""
     with _LogDescriptor(root) as descriptor:
         if descriptor is None:
@@ -51,7 +51,7 @@ def read_since(root: str, timestamp: str) -> Iterator[tuple[bytes, dict[str, Any
                 yield line, record
 
 
-def search_backward(root: str, text: bytes) -> Iterator[dict[str, Any]]:
+def search_backward(root: str, text: bytes) -> Iterator[Record]:
     """Records with a text, newest first."""
     with _LogDescriptor(root) as descriptor:
         if descriptor is None:

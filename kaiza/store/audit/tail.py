@@ -7,14 +7,13 @@ canonical. Only someone who computes hashes could forge that, and they could wri
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from kaiza.domain.audit.hash_chain import Chain, InvalidLineError, diagnose, is_torn, parse_and_verify
-from kaiza.domain.audit.record import GENESIS, ChainFault, LogHead, Verdict
+from kaiza.domain.audit.record import GENESIS, ChainFault, LogHead, Record, Verdict
 from kaiza.store.audit.log_file import LogFile
 from kaiza.store.audit.reader import BLOCK_BYTES, last_line, read_lines, split_lines
 
-RecordCallback = Callable[[dict[str, Any]], None]
+RecordCallback = Callable[[Record], None]
 _MAX_LINES_BACK = 1000
 """How many lines from the end are searched for a valid one, before all of the log is read."""
 _MAX_BYTES_BACK = 16 << 20
@@ -114,7 +113,7 @@ class Follower:
                     self.on_record(record)
         self.position = size
 
-    def append_own(self, line: bytes, record: dict[str, Any], length: int) -> None:
+    def append_own(self, line: bytes, record: Record, length: int) -> None:
         """Advance over a record that this process itself has appended, in `length` bytes."""
         if self.is_sound:
             self.chain.append_own(record["entry_hash"], line)
@@ -180,7 +179,7 @@ def is_record_line(line: bytes, seq: int, entry_hash: str) -> bool:
     return record is not None and record.get("seq") == seq and record["entry_hash"] == entry_hash
 
 
-def read_valid_records(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+def read_valid_records(lines: Iterable[bytes]) -> Iterator[Record]:
     """The records with a valid hash and a number, whatever they are chained to."""
     for line in lines:
         record = _parse_or_none(line)
@@ -188,7 +187,7 @@ def read_valid_records(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
             yield record
 
 
-def _parse_or_none(line: bytes) -> dict[str, Any] | None:
+def _parse_or_none(line: bytes) -> Record | None:
     try:
         return parse_and_verify(line)
     except InvalidLineError:

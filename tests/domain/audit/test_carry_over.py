@@ -92,7 +92,7 @@ def test_merging_reports_keeps_each_report_of_the_last_day_once():
     for _ in range(2):
         for part in carry_over.split(merged):
             detail = {"action": "accept", "standing": part}
-            apply_record(merged, {**record.new_body("person", detail=detail), "seq": 1})
+            apply_record(merged, record.Record({**record.new_body("person", detail=detail), "seq": 1}))
 
     assert merged.reports == [new, new, AT]
 
@@ -130,7 +130,7 @@ def test_an_open_intent_is_carried_over_whole_and_never_refunded():
         assert len(line) <= record.MAX_RECORD_BYTES
     body = record.new_body("recovery", request_id="r", detail={"result": "not_applied"})
     changes_before = carried.intents["r"]["changes"]
-    apply_record(carried, {**body, "seq": 3})
+    apply_record(carried, record.Record({**body, "seq": 3}))
 
     assert changes_before == changes
     assert carried.intents == {}
@@ -144,7 +144,7 @@ def test_carried_state_that_lacks_members_is_applied(standing):
     carried = AuditState()
     for one in (standing, {"frozen": frozen, "locks": [lock]}):
         detail = {"action": "accept", "reason": "r", "person": "p", "standing": one}
-        apply_record(carried, {**record.new_body("person", detail=detail), "seq": 1})
+        apply_record(carried, record.Record({**record.new_body("person", detail=detail), "seq": 1}))
 
     assert (carried.frozen, carried.locks) == (Freeze(**frozen), {"WINDSURF": RoleLock(**lock)})
 
@@ -153,7 +153,7 @@ def test_carried_usage_never_lowers_what_a_process_knows():
     running = AuditState(usage={"P": PlanUsage({"a": 1, "b": 1}, operations=5)}, intents={})
     for part in carry_over.split(AuditState(usage={"P": PlanUsage({"a": 1}, lines=3, operations=2)})):
         detail = {"action": "accept", "standing": part}
-        apply_record(running, {**record.new_body("person", detail=detail), "seq": 1})
+        apply_record(running, record.Record({**record.new_body("person", detail=detail), "seq": 1}))
 
     assert running.usage == {"P": PlanUsage({"a": 1, "b": 1}, lines=3, operations=5)}
 
@@ -163,7 +163,7 @@ def test_every_reason_of_a_freeze_survives_an_acceptance_and_is_not_doubled():
     audit_state = AuditState(frozen=Freeze("stop", "Ann", AT, more))
     carried, lines = carry(audit_state)
     for line in lines:
-        apply_record(carried, json.loads(line))
+        apply_record(carried, record.Record(json.loads(line)))
 
     assert carried == audit_state
 

@@ -12,7 +12,7 @@ AT = "2026-11-18T12:00:00.000Z"
 
 def make_record(seq, kind="call", **members):
     members.setdefault("timestamp", AT)
-    return {**record.new_body(kind, **members), "seq": seq}
+    return record.Record({**record.new_body(kind, **members), "seq": seq})
 
 
 def begin(seq=1, session_id="s1", role="WINDSURF", **more):

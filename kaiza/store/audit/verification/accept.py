@@ -17,7 +17,7 @@ from kaiza.domain import errors
 from kaiza.domain.audit import carry_over, record
 from kaiza.domain.audit.deterministic import counted_timestamp
 from kaiza.domain.audit.projection import AuditState
-from kaiza.domain.audit.record import LogHead, Verdict
+from kaiza.domain.audit.record import LogHead, Record, Verdict
 from kaiza.domain.audit.record_folding import apply_record, apply_restrictions
 from kaiza.domain.paths.protected_names import LOG_DIRECTORY, LOG_NAME
 from kaiza.store.audit import log_file, snapshot
@@ -43,7 +43,7 @@ class AcceptedDamage:
 
     verdict: Verdict
     archived_path: str | None
-    record: dict[str, Any]
+    record: Record
 
 
 def accept_damage(root: str, *, reason: str, person: str, restricted_seq: int = 0) -> AcceptedDamage | None:
@@ -143,10 +143,10 @@ def _start_new_log(
 
 def _compose_lines(
     root: str, details: Sequence[Mapping[str, Any]], standing: AuditState
-) -> tuple[list[bytes], list[dict[str, Any]]]:
+) -> tuple[list[bytes], list[Record]]:
     """The lines and records of a new log, one for each detail."""
     lines: list[bytes] = []
-    records: list[dict[str, Any]] = []
+    records: list[Record] = []
     for detail in details:
         full, now = {"action": "accept", **detail}, current_timestamp()
         body = record.new_body("person", timestamp=now, workspace_root=root, outcome="ok", detail=full)
