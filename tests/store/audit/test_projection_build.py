@@ -84,11 +84,12 @@ def load(root):
 def fold(root, count):
     """The state after the first records."""
     from kaiza.domain.audit.projection import AuditState
+    from kaiza.domain.audit.record import Record
     from kaiza.domain.audit.record_folding import apply_record
 
     state = AuditState()
     for each in records(root)[:count]:
-        apply_record(state, each)
+        apply_record(state, Record(each))
     return state
 
 
