@@ -10,6 +10,7 @@ from commands import statuses, subcommands
 from kaiza.cli import dispatch
 from kaiza.domain import error_codes
 from kaiza.domain.caps import Caps
+from kaiza.domain.roles import describe_role
 from kaiza.domain.tool_card import ToolCard
 from kaiza.store.config.schema_registry import SchemaRegistry
 
@@ -63,11 +64,18 @@ all dialects, and compare the answers.
 """
 
 
+ROLES_NOTE = """\
+Records and envelopes name the planner `ANTIGRAVITY` and the executor `WINDSURF`, because the specification of the error
+envelope fixes these two names.
+"""
+
+
 def page() -> str:
     """The whole page."""
     parts = [
         INTRO,
         "## Tools\n",
+        ROLES_NOTE,
         *map(_tool, _cards()),
         DETERMINISM,
         DIALECTS,
@@ -87,11 +95,12 @@ def _cards() -> list[ToolCard]:
 
 def _tool(card: ToolCard) -> str:
     schemas = SchemaRegistry().load_tool_schemas(card.name)
+    roles = " and ".join(map(describe_role, card.roles))
     only = f" Offered only with `--{card.only_with.replace('_', '-')}`." if card.only_with else ""
     return (
         f"### {card.name}\n\n"
         f"{card.description}{only}\n\n"
-        f"- for {' and '.join(card.roles)}; {card.category}, tier {card.tier}; safety: {card.safety_level}\n"
+        f"- for {roles}; {card.category}, tier {card.tier}; safety: {card.safety_level}\n"
         f"- input: {_members(schemas.input)}\n"
         f"- output: {_members(schemas.output)}\n"
         f"- fingerprint: `{schemas.fingerprint[:16]}`\n"

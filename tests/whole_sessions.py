@@ -141,7 +141,7 @@ class WholeSession(Scene):
         self._report()
         self._refuse("PATH_TRAVERSAL_BLOCKED", "write_file", path="../out.py", content="x")
         self._report()
-        self._refuse("UNAUTHORIZED_ACTION", "save_plan", plan_id="PLAN-0010-mine", content=DRAFT)
+        self._refuse("PLAN_ENFORCEMENT_FAILED", "save_plan", plan_id="PLAN-0010-mine", content="no plan")
         if self.app.call("session_status", {"session_id": self.session_id}).output["state"] == "LOCKED":
             self._report()
 

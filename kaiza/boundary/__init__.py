@@ -30,6 +30,7 @@ from kaiza.domain.call import Outcome
 from kaiza.domain.caps import Caps
 from kaiza.domain.paging import response_size
 from kaiza.domain.plain_values import is_instance, plain_text, type_name
+from kaiza.domain.roles import EXECUTOR, parse_role
 from kaiza.domain.tool_card import CHANGES_FILES, ToolCard
 from kaiza.policy.case import Case
 from kaiza.policy.judge import judge, rules_for
@@ -179,13 +180,20 @@ def _propose_session(call: Call, services: Services) -> None:
     call.workspace = workspace
     call.session = Session(
         session_id=services.clock.new_session_id(call.request_id),
-        role=call.arguments["role"],
+        role=_choose_role(call, services),
         workspace_root=root,
         begun_at=call.timestamp,
         last_call_at=call.timestamp,
         client=call.arguments.get("client") or call.call_request.client,
         principal=call.principal_label,
     )
+
+
+def _choose_role(call: Call, services: Services) -> str:
+    """The requested role; if none is given the one that the server or the token is for, else executor."""
+    principal = call.call_request.principal
+    default = services.offer.bound_role or (principal.role if principal else None) or EXECUTOR
+    return parse_role(call.arguments.get("role") or default)
 
 
 def _record_edited_approval(call: Call, case: Case) -> None:

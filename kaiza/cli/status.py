@@ -7,8 +7,8 @@ from typing import Any
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.cli.session import thaw, unlock
-from kaiza.domain.audit.projection import describe_role
 from kaiza.domain.plans.plan import INVALID
+from kaiza.domain.roles import describe_role
 from kaiza.queries.trust_summary import describe_trust
 from kaiza.queries.workspace_status import workspace_status
 from kaiza.render import log_verdict, plans

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from kaiza.domain.audit.projection import RoleLock, describe_role
+from kaiza.domain.audit.projection import RoleLock
 from kaiza.domain.refusal import RefusedError
+from kaiza.domain.roles import describe_role
 from kaiza.queries.workspaces import require_sound_log
 from kaiza.store import human_decisions
 from kaiza.store.workspace import Workspace

@@ -4,11 +4,11 @@ INSTRUCTIONS = """\
 Kaiza's tools read, search, list, write, edit, move and delete this workspace's files, and undo changes. Start with
 begin_session. Every call is recorded.
 
-1. Call begin_session: role WINDSURF is the executor, ANTIGRAVITY the planner. Pass its session_id to every other tool.
+1. Call begin_session: role executor (the default) or planner. Pass its session_id to every other tool.
 2. Read freely: find_files, search_text, list_directory, read_file. Paths are relative to the workspace, without "..".
    Lines are counted from 0. Answers are short; the summary says how to read on. max_lines and pageSize ask for more.
 3. Every change needs a plan that a person approved. begin_session and list_plans show plans with their plan_hash.
-   If none fits, a planner drafts one with save_plan (lint_plan lists its errors). Then ask the person to open
+   If none fits, draft one with save_plan (lint_plan lists its errors). Then ask the person to open
    plans/<plan_id>.md and change status: DRAFT to APPROVED. You cannot approve.
    Approval changes the file, so call list_plans again and use the new plan_hash.
 4. Change files with edit_file, write_file, apply_patch, move_file, delete_file. Pass plan_hash, the hash from read_file

@@ -6,7 +6,8 @@ from typing import Any
 
 import orjson
 
-from kaiza.domain.audit.projection import describe_role, is_late_count
+from kaiza.domain.audit.projection import is_late_count
+from kaiza.domain.roles import describe_role
 from kaiza.render.tables import GAP, SAMPLE_SIZE, Cell, Column, fit
 from kaiza.render.terminal import INDENT, display_width, escape, escape_name, paint, wrap
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kaiza.domain.audit.projection import describe_role
+from kaiza.domain.roles import describe_role
 from kaiza.render.tables import Cell, Column, render_table
 from kaiza.render.terminal import escape, escape_name, format_minute
 

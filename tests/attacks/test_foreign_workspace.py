@@ -92,8 +92,7 @@ def test_no_tool_that_changes_files_works_before_the_adoption(clone, tool):
         "delete_file": {"path": "a.txt", "expected_hash": "0" * 64, "plan_hash": hash_of(clone)},
         "undo_changes": {"request_ids": ["r"], "plan_hash": hash_of(clone)},
     }
-    role = "ANTIGRAVITY" if tool == "save_plan" else "WINDSURF"
-    refused = call(clone, (tool, arguments[tool]), role=role)[-1].envelope
+    refused = call(clone, (tool, arguments[tool]))[-1].envelope
 
     assert refused["invariant_id"] == "WORKSPACE_NOT_ADOPTED"
 

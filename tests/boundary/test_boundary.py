@@ -341,6 +341,30 @@ def test_error_messages_do_not_repeat_the_requested_path(begun, workspace, tool,
     assert re.fullmatch(r"[A-Z].+\.", envelope["human_message"])
 
 
+@pytest.mark.parametrize(
+    ("arguments", "word", "name"),
+    [
+        ({"role": "planner"}, "planner", "ANTIGRAVITY"),
+        ({"role": "ANTIGRAVITY"}, "planner", "ANTIGRAVITY"),
+        ({"role": "executor"}, "executor", "WINDSURF"),
+        ({"role": "WINDSURF"}, "executor", "WINDSURF"),
+        ({}, "executor", "WINDSURF"),
+    ],
+)
+def test_a_role_is_named_by_its_word_or_its_name_and_is_executor_if_none_is(app, arguments, word, name):
+    begun = app.call("begin_session", arguments).output
+
+    assert (begun["role"], app.call("session_status", {}).output["role"]) == (word, word)
+    assert failing(app, "read_file", {"path": "missing"})["role"] == name
+
+
+def test_a_server_bound_to_the_planner_takes_its_word_and_begins_its_sessions_if_no_role_is_named(make_app, workspace):
+    bound = make_app(workspace, bound_role="ANTIGRAVITY")
+
+    assert [bound.call("begin_session", each).output["role"] for each in ({"role": "planner"}, {})] == ["planner"] * 2
+    assert failing(bound, "begin_session", {"role": "executor"})["error_code"] == "ROLE_MISMATCH"
+
+
 @pytest.mark.rows("S1-30")
 def test_a_server_bound_to_a_role_refuses_sessions_of_the_other_role(make_app, workspace):
     unbound = make_app(workspace)

@@ -160,7 +160,7 @@ def test_a_token_for_one_role_begins_no_session_of_the_other(app, roots):
     refused = ask(app, planner, "begin_session", role="WINDSURF")
 
     assert refused.envelope["error_code"] == "ROLE_MISMATCH"
-    assert ask(app, planner, "begin_session", role="ANTIGRAVITY").output["role"] == "ANTIGRAVITY"
+    assert ask(app, planner, "begin_session", role="ANTIGRAVITY").output["role"] == "planner"
 
 
 def test_a_server_for_one_role_refuses_the_role_of_a_token_for_the_other(roots):

@@ -10,6 +10,7 @@ import pytest
 from doors import Door, call, request
 from scenes import records
 
+from kaiza.domain.roles import parse_role
 from kaiza.store.audit.verification.verify import verify_log
 
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "clumsy", "version": "1"}}
@@ -57,7 +58,7 @@ class Agent:
         output = json.loads(result["content"][0]["text"]) if result.get("isError") else result["structuredContent"]
         self.calls.append((tool, output.get("error_code", "ok")))
         if tool == "begin_session" and "session_id" in output:
-            self.sessions[output["role"]] = output["session_id"]
+            self.sessions[parse_role(output["role"])] = output["session_id"]
         return output
 
     def session_argument(self, role="WINDSURF"):
@@ -124,7 +125,7 @@ def begin_session(agent, arguments, envelope):
 
 
 def save_plan(agent, arguments, envelope):
-    require_words(envelope, "save_plan", "ANTIGRAVITY")
+    require_words(envelope, "save_plan")
     return {
         **arguments,
         "plan_hash": agent.get_approved_plan(GUESSED_PLAN, modify=arguments["path"].split("/project/")[-1]),
@@ -132,7 +133,7 @@ def save_plan(agent, arguments, envelope):
 
 
 def save_wider_plan(agent, arguments, envelope):
-    require_words(envelope, "save_plan", "ANTIGRAVITY", "write_report")
+    require_words(envelope, "save_plan", "write_report")
     agent.call_until_ok("write_report", title="Out of scope", content="I left the plan.", **agent.session_argument())
     scope = {"modify": "", "create": "", envelope["cause"]["operation"]: envelope["cause"]["path"]}
     return {**arguments, "plan_hash": agent.get_approved_plan(VALID_PLAN, **scope)}

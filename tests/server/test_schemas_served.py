@@ -161,7 +161,7 @@ def audit_page(output):
 
 def begin_sentence(output):
     approved = sum(plan["status"] == "APPROVED" for plan in output["plans"])
-    role = {"ANTIGRAVITY": "Planner", "WINDSURF": "Executor"}[output["role"]]
+    role = output["role"].capitalize()
     return f"{role} session open; plans that say APPROVED: {approved}; the log is {output['audit']['verdict']}."
 
 

@@ -13,7 +13,7 @@ import orjson
 from kaiza.cli.call.server_url import parse_url, read_token
 from kaiza.cli.call.tool_arguments import read_arguments
 from kaiza.cli.console import arguments, output
-from kaiza.domain.audit.projection import describe_role
+from kaiza.domain.roles import EXECUTOR, describe_role
 from kaiza.render.json_values import format_members, format_text
 from kaiza.render.terminal import escape, wrap
 from kaiza.store.config import roots
@@ -23,7 +23,6 @@ from kaiza.wire.dialects.mcp_result import DIAGNOSTICS_KEY
 if TYPE_CHECKING:
     from kaiza.server.mcp_client import CallResult, McpClient, NoAnswerError
 
-EXECUTOR = "WINDSURF"
 _CLOSE_ENOUGH = 0.5
 _SESSION, _ROLE = "session_id", "role"
 
@@ -53,7 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="the workspace (default: this directory or the nearest one above it that is a workspace); with --url, "
         "which of the server's workspaces",
     )
-    arguments.add_role(parser, "role of the session (default: executor where it may call the tool)")
+    arguments.add_role(parser, "role of the session (default: executor)")
     parser.add_argument("--raw", action="store_true", help="print the result as the server sent it, in JSON")
 
 
@@ -65,7 +64,7 @@ def _run_call(args: argparse.Namespace) -> int:
     has_own_session = card["needs_session"] and _SESSION not in given
     if args.role and not has_own_session:
         args.parser.error("--role is for tools that get a session for this call")
-    role = args.role or (EXECUTOR if EXECUTOR in card["roles"] else card["roles"][0])
+    role = args.role or EXECUTOR
     from kaiza.server.mcp_client import NoAnswerError  # noqa: PLC0415  the SDK is slow to import
 
     with TextIOWrapper(tempfile.TemporaryFile()) as errors:

@@ -1,6 +1,6 @@
 """Parser, help layout and options that commands share.
 
-`kaiza serve` needs this before it answers, so nothing but argparse is imported until help or an error is printed.
+`kaiza serve` needs this before it answers, so nothing heavy is imported until help or an error is printed.
 """
 
 import argparse
@@ -10,11 +10,12 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import NoReturn, TypeAlias
 
+from kaiza.domain import roles
+
 CommandAction = Callable[[argparse.Namespace], int]
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001  it has no other name
 MAX_REASON = 1000
 _NO_BREAK = "\x01"
-_ROLES = {"planner": "ANTIGRAVITY", "executor": "WINDSURF"}
 
 
 class HelpFormatter(argparse.HelpFormatter):
@@ -63,9 +64,9 @@ def add_role(parser: "argparse.ArgumentParser | argparse._ArgumentGroup", text: 
     """Add `--role`, which takes a role by its word or by its name in calls."""
     parser.add_argument(
         "--role",
-        type=lambda role: _ROLES.get(role, role),
-        choices=tuple(_ROLES.values()),
-        metavar=f"{{{','.join(_ROLES)}}}",
+        type=roles.parse_role,
+        choices=roles.ROLES,
+        metavar=f"{{{','.join(roles.WORDS)}}}",
         action=action,
         help=text,
     )

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import orjson
 
 from kaiza.cli.console import arguments, output
-from kaiza.domain.audit.projection import describe_role
 from kaiza.domain.paths.protected_names import LOG_PATH
+from kaiza.domain.roles import describe_role
 from kaiza.render import terminal
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kaiza.cli.console import arguments, output
+from kaiza.domain.roles import describe_role
 from kaiza.domain.tool_card import ToolCard, ToolOffer
 from kaiza.render.tables import Cell, Column, render_table
 from kaiza.store.config.schema_registry import SchemaRegistry
@@ -62,7 +63,7 @@ def _row_cells(row: Mapping[str, Any]) -> tuple[Cell, ...]:
     style = "yellow" if row["safety_level"] == "change" else ""
     return (
         Cell(row["id"], "bold"),
-        Cell(" ".join(row["roles"])),
+        Cell(" ".join(map(describe_role, row["roles"]))),
         Cell(row["safety_level"], style),
         Cell(row["category"]),
         Cell(row["title"]),

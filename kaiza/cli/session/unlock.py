@@ -8,7 +8,8 @@ from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.id_prefix import resolve_id
 from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.decisions import unlock
-from kaiza.domain.audit.projection import RoleLock, describe_role
+from kaiza.domain.audit.projection import RoleLock
+from kaiza.domain.roles import describe_role
 from kaiza.queries.workspaces import Workspace, find_person_name
 from kaiza.render.terminal import escape, format_time
 

@@ -7,7 +7,7 @@ from typing import Any
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.open_workspace import resolve_root
 from kaiza.clock import current_timestamp
-from kaiza.domain.audit.projection import describe_role
+from kaiza.domain.roles import describe_role
 from kaiza.render.tables import Cell, Column, render_table
 from kaiza.render.terminal import escape, format_minute
 from kaiza.store.disk import state_dir

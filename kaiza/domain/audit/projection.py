@@ -14,8 +14,6 @@ from kaiza.domain import error_codes
 from kaiza.domain.plans.plan import PlanUsage
 from kaiza.domain.timestamps import format_timestamp
 
-ROLES = ("ANTIGRAVITY", "WINDSURF")
-_ROLE_TITLES = {"ANTIGRAVITY": "planner", "WINDSURF": "executor"}
 # run_checks runs the plan's commands, which may write files.
 CHANGING_TOOLS = frozenset(
     {"write_file", "edit_file", "apply_patch", "move_file", "delete_file", "undo_changes", "run_checks"}
@@ -35,16 +33,6 @@ UNPROVEN = "unproven"
 NON_LOCKING_INVARIANTS = frozenset({"PLAN_LIMIT_REACHED"})
 NEW_WORKSPACE = "new_workspace"
 """`cause.rule` of a refused change that would have made a workspace below the root. It does not lock."""
-
-
-def describe_role(role: str | None) -> str:
-    """The word for a role in texts that people read."""
-    return _ROLE_TITLES.get(role or "", role or "")
-
-
-def name_role(role: str | None) -> str:
-    """The word for a role and its name in calls, for texts that agents act on."""
-    return f"{describe_role(role)} ({role})"
 
 
 @dataclass(frozen=True, slots=True)

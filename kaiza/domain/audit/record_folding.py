@@ -11,7 +11,6 @@ from typing import Any
 from kaiza.domain import error_codes
 from kaiza.domain.audit.deterministic import is_deterministic
 from kaiza.domain.audit.projection import (
-    ROLES,
     WITHDRAWAL,
     AuditState,
     PlanSeal,
@@ -28,6 +27,7 @@ from kaiza.domain.audit.record import Record, require_carried_state, require_int
 from kaiza.domain.audit.recorded_names import restore_names
 from kaiza.domain.caps import MAX_REPORTS_PER_DAY
 from kaiza.domain.plans.plan import PlanUsage, combine_usage
+from kaiza.domain.roles import ROLES
 
 _MAX_RELEASES_KEPT = 10
 _MAX_STATES_KEPT = 8

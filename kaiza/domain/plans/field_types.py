@@ -16,7 +16,7 @@ _SAMPLE_VALUES = {
     "plan_id": "PLAN-0001-rotate-tokens",
     "title": "Rotate session tokens",
     "status": "DRAFT",
-    "author": "ANTIGRAVITY",
+    "author": "planner",
     "created": '"2026-01-31T09:00:00Z"',
     "scope": '{modify: ["src/a.py"], create: ["src/new/*.py"]}',
 }

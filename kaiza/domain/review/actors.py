@@ -6,8 +6,8 @@ from typing import Any
 from kaiza.domain import error_codes
 from kaiza.domain.audit.projection import is_change_attempt, is_locking_refusal
 from kaiza.domain.review.timeline import Actor
+from kaiza.domain.roles import PLANNER
 
-_PLANNER = "ANTIGRAVITY"
 Record = Mapping[str, Any]
 
 
@@ -20,7 +20,7 @@ def actor_of(record: Record) -> Actor:
 
 def actor_of_role(role: object) -> Actor:
     """The lane of a role; calls without a role are drawn with the executor's."""
-    return "planner" if role == _PLANNER else "executor"
+    return "planner" if role == PLANNER else "executor"
 
 
 def is_refusal(record: Record) -> bool:

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kaiza.domain.audit.projection import ROLES
 from kaiza.domain.review.actors import action_of, actor_of_role, detail_of, is_locking
 from kaiza.domain.review.evidence import Record
 from kaiza.domain.review.timeline import LockedSpan
+from kaiza.domain.roles import ROLES
 
 
 def find_locks(selected: Sequence[Record], context: Sequence[Record]) -> tuple[LockedSpan, ...]:

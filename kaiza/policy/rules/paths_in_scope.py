@@ -6,7 +6,7 @@ from kaiza.policy.case import Case
 
 # Patterns are the plan's text, and the cause is logged.
 _MAX_PATTERN = 200
-_DRAFT_ANOTHER = "draft another plan with save_plan, in a session of the planner (ANTIGRAVITY)"
+_DRAFT_ANOTHER = "draft another plan with save_plan"
 
 
 def check_paths_in_scope(case: Case) -> errors.SystemError | None:

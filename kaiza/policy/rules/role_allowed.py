@@ -1,7 +1,7 @@
-"""The tool is open to the session's role: planner (ANTIGRAVITY) or executor (WINDSURF). Neither approves plans."""
+"""The tool is open to the session's role: planner or executor. Neither approves plans."""
 
 from kaiza.domain import errors
-from kaiza.domain.audit.projection import name_role
+from kaiza.domain.roles import describe_role
 from kaiza.policy.case import Case
 
 
@@ -9,7 +9,7 @@ def check_role_allowed(case: Case) -> errors.SystemError | None:
     """Refuse tools of the other role."""
     if case.session is not None and case.session.role in case.card.roles:
         return None
-    roles = " and the ".join(map(name_role, case.card.roles))
+    roles = " and the ".join(map(describe_role, case.card.roles))
     return errors.SystemError.tool_failure(
         "UNAUTHORIZED_ACTION",
         human_message=f"{case.card.name} is only for the {roles}. {_next_step(case)}",

@@ -1,7 +1,7 @@
 """The call names an open session."""
 
 from kaiza.domain import errors
-from kaiza.domain.audit.projection import name_role
+from kaiza.domain.roles import describe_role
 from kaiza.policy.case import Case
 from kaiza.policy.rules.log_sound import unverified_error
 
@@ -21,7 +21,7 @@ def check_session_open(case: Case) -> errors.SystemError | None:
     if case.bound_role is not None and case.session.role != case.bound_role:
         return errors.SystemError.tool_failure(
             "ROLE_MISMATCH",
-            human_message=f"This server serves the {name_role(case.bound_role)} only. Begin a session with that role.",
+            human_message=f"This server serves the {describe_role(case.bound_role)} only. Begin a session as one.",
             cause={"bound_role": case.bound_role, "session_role": case.session.role},
         )
     return None

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import kaiza
+from kaiza.domain.run_event import SCHEMA_VERSION
 from kaiza.domain.tool_card import ToolCard, ToolOffer
 from kaiza.store.config.schema_registry import SchemaRegistry, offered_cards
 
-SCHEMA_VERSION = "0.1.0"
 JSONRPC_VERSION = "2.0"
 _SHOWN_KEYS = ("description", "minimum", "maximum", "enum")
 

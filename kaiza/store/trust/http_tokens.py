@@ -20,8 +20,8 @@ from pathlib import Path
 import orjson
 
 from kaiza.clock import current_timestamp
-from kaiza.domain.audit.projection import ROLES
 from kaiza.domain.call import Principal
+from kaiza.domain.roles import ROLES
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.byte_io import READ_NOFOLLOW, name_stamp
 from kaiza.store.trust import identity

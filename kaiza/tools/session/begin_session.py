@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.domain.audit.projection import describe_role
 from kaiza.domain.paging.list_cut import cut_lists
 from kaiza.domain.paths import rel_path
 from kaiza.domain.plans.plan import APPROVED
+from kaiza.domain.roles import describe_role
 from kaiza.tools.planning.list_plans import describe_unlisted, plan_row
 from kaiza.tools.view import Answer, RecoveryView
 
@@ -17,14 +17,12 @@ _MAX_SUMMARY = 200
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The role. The boundary has put it into the proposed session already."""
-
-    role: str
+    """Nothing: the boundary has put the role into the proposed session already."""
 
 
-def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
+def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
     """Return the request; the schema has checked the arguments."""
-    return Request(arguments["role"])
+    return Request()
 
 
 def run(_request: Request, view: RecoveryView) -> Answer:
@@ -37,7 +35,7 @@ def run(_request: Request, view: RecoveryView) -> Answer:
     plans = _list_plan_rows(view)
     output: dict[str, Any] = {
         "session_id": session.session_id,
-        "role": session.role,
+        "role": describe_role(session.role),
         "workspace_root": session.workspace_root,
         "workspace_uri": rel_path.to_uri(session.workspace_root, rel_path.ROOT),
         "state": view.audit_state.find_role_state(session.role),

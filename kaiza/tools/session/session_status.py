@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from kaiza.domain.audit.projection import Session
 from kaiza.domain.paging.list_cut import cut_lists
 from kaiza.domain.plans.plan import PlanUsage
+from kaiza.domain.roles import describe_role
 from kaiza.tools.view import Answer, PlansView, SessionView
 
 NAME = "session_status"
@@ -54,7 +55,7 @@ def run(_request: Request, view: _PlanUseView) -> Answer:
     used = None if audit_state.is_partial else sorted(audit_state.usage.items())
     output: dict[str, Any] = {
         "session_id": session.session_id,
-        "role": session.role,
+        "role": describe_role(session.role),
         "state": audit_state.find_role_state(session.role),
         "counts": session_counts(session),
         "plan_use": used and [_plan_usage(plan_id, usage, view) for plan_id, usage in used],

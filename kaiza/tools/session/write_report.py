@@ -6,8 +6,9 @@ from hashlib import sha256
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.audit.projection import day_before, describe_role
+from kaiza.domain.audit.projection import day_before
 from kaiza.domain.paths import confusables
+from kaiza.domain.roles import describe_role
 from kaiza.tools.view import Answer, ReportDraft, ReportView
 
 NAME = "write_report"

@@ -276,10 +276,15 @@ def test_an_invalid_plan_id_is_refused(root, planner, plan_id, expected):
     assert os.listdir(root / "plans") == []
 
 
-def test_the_executor_cannot_save_a_plan(root, executor):
-    assert code(executor.call("save_plan", {"plan_id": "PLAN-1", "content": text()})) == "UNAUTHORIZED_ACTION"
-    assert executor.call("list_plans", {}).output["items"] == []
-    assert os.listdir(root / "plans") == []
+def test_the_executor_saves_drafts_unless_it_is_locked(root, executor):
+    before = executor.call("save_plan", {"plan_id": "PLAN-1", "content": text()}).envelope
+    outside = {"path": "../out.py", "content": "x", "plan_hash": "0" * 64}
+    locked = code(executor.call("write_file", outside))
+
+    assert before is None
+    assert locked == "PATH_TRAVERSAL_BLOCKED"
+    assert code(executor.call("save_plan", {"plan_id": "PLAN-2", "content": text()})) == "SESSION_LOCKED"
+    assert os.listdir(root / "plans") == ["PLAN-1.md"]
 
 
 def test_a_plan_whose_record_cannot_be_written_is_deleted_again(root, planner, monkeypatch):
