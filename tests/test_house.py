@@ -223,9 +223,10 @@ def test_every_tool_is_in_the_module_of_its_name():
     modules = {name: import_module(tool.run.args[0]) for name, tool in AGENT_TOOLS.items()}
 
     assert len(modules) >= 25
-    assert {name: (module.NAME, module.__name__.rpartition(".")[2]) for name, module in modules.items()} == {
-        name: (name, name) for name in modules
+    assert {name: module.__name__.rpartition(".")[2] for name, module in modules.items()} == {
+        name: name for name in modules
     }
+    assert [name for name, module in modules.items() if getattr(module, "NAME", name) != name] == []
 
 
 def test_every_decision_has_the_same_form():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kaiza.domain import errors
 from kaiza.domain.audit.inverse_changes import took_effect
 from kaiza.domain.audit.projection import MAX_RELEASES_PER_DAY, AuditState, Session, day_before
-from kaiza.domain.audit.record import GENESIS, LogHead, Record
+from kaiza.domain.audit.record import GENESIS, LogHead
 from kaiza.domain.caps import Caps
 from kaiza.domain.manifest.report import OutsideReport
 from kaiza.domain.paths.rel_path import FileEntry, RelPath
@@ -27,30 +27,6 @@ if TYPE_CHECKING:
     from kaiza.store.checks.check_run import CheckRun
     from kaiza.store.context.cache_files import ContextCaches, OpenCache
     from kaiza.store.files import tree_walk
-
-
-@dataclass(frozen=True, slots=True)
-class AuditLogView:
-    """Read access to the audit log."""
-
-    workspace: Workspace
-
-    def records(self, since_seq: int) -> Iterator[Record]:
-        """Records from a sequence number on, in order, lazily."""
-        return read_records(self.workspace.root, since_seq=since_seq)
-
-    def verify(self, report_progress: Callable[[int, int | None], None]) -> Mapping[str, Any]:
-        """Verify the whole log; progress is in bytes."""
-        return verdict_output(verify_log(self.workspace.root, progress=report_progress))
-
-    def catch_up(self) -> Mapping[str, Any]:
-        """Verify what is new in the log; its head, and whether the older part has been verified, too."""
-        tail = self.workspace.log.catch_up()
-        head = tail.head or LogHead(0, GENESIS, 0)
-        self.workspace.projection.start_verification()
-        verdict = self.workspace.damage() or tail.verdict
-        checked = "whole" if self.workspace.log.background_check.is_done else "tail"
-        return {"seq": head.seq, "entry_hash": head.entry_hash, "verdict": verdict, "checked": checked}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +84,31 @@ class ToolView:
         return head.seq if head is not None else 0
 
     @property
-    def log(self) -> AuditLogView:
-        """The audit log."""
-        return AuditLogView(self.workspace)
+    def reading_progress(self) -> Mapping[str, int] | None:
+        """Bytes of the log read, and bytes in all, while the state is partial."""
+        return self.workspace.projection.progress
+
+    def read_records(self, since_seq: int) -> Iterator[dict[str, Any]]:
+        """Records from a sequence number on, in order, lazily."""
+        return read_records(self.workspace.root, since_seq=since_seq)
+
+    def verify_log(self) -> Mapping[str, Any]:
+        """Verify the whole log; progress is in bytes."""
+        return verdict_output(verify_log(self.workspace.root, progress=self.report_progress))
+
+    def verify_news(self) -> Mapping[str, Any]:
+        """Verify what is new in the log; return its head, and whether the older part has been verified."""
+        tail = self.workspace.log.catch_up()
+        head = tail.head or LogHead(0, GENESIS, 0)
+        self.workspace.projection.start_verification()
+        verdict = self.workspace.damage() or tail.verdict
+        checked = "whole" if self.workspace.log.background_check.is_done else "tail"
+        return {"seq": head.seq, "entry_hash": head.entry_hash, "verdict": verdict, "checked": checked}
 
     def session_changes(self) -> list[Mapping[str, Any]]:
         """Records of all changes since the first one of this session, in order, including those of other sessions."""
         seqs = self.audit_state.changed.get(self.session.session_id)
-        records = self.log.records(seqs[0]) if seqs else iter(())
+        records = read_records(self.root, since_seq=seqs[0]) if seqs else iter(())
         return [_change_members(record) for record in self._until_out_of_time(records) if took_effect(record)]
 
     def changes_since(self, request_ids: Collection[str]) -> list[Mapping[str, Any]]:
@@ -134,7 +127,7 @@ class ToolView:
                 changes.append(_change_members(record))
         return changes[::-1]
 
-    def _until_out_of_time(self, records: Iterator[Record]) -> Iterator[Record]:
+    def _until_out_of_time(self, records: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for record in records:
             # An error, not a partial list: an undo that missed a later change would overwrite it.
             if self.is_out_of_time():
@@ -167,11 +160,6 @@ class ToolView:
     def note_served(self) -> str | None:
         """Note that this process serves the session; the id under which it does, None if it cannot be noted."""
         return self.workspace.served_sessions.note(self.session.session_id)
-
-    @property
-    def reading_progress(self) -> Mapping[str, int] | None:
-        """Bytes of the log read, and bytes in all, while the state is partial."""
-        return self.workspace.projection.progress
 
     def recover(self) -> list[dict[str, Any]] | None:
         """Finish or roll back changes that a crash interrupted; what was done, one item a change. None: not known."""

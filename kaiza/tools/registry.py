@@ -13,21 +13,25 @@ if TYPE_CHECKING:
     from kaiza.domain.plans.scope import RequestedOperation
 
 
-# A tool holds the name of its module and not its functions: `tools/list` and the first answers import none of them.
-def _parse(module: str, arguments: object, root: str | None) -> Any:
-    return import_module(module).parse(arguments, root)
+@dataclass(frozen=True, slots=True)
+class NoArguments:
+    """Request of a tool whose module has no `parse`: the boundary uses its arguments, if there are any."""
 
 
-def _run(module: str, request: object, view: object) -> Any:
-    return import_module(module).run(request, view)
-
-
-def _requested_operations(module: str, request: object, view: object) -> Any:
-    return getattr(import_module(module), "requested_operations", _no_operations)(request, view)
-
-
-def _no_operations(_request: object, _view: object) -> Sequence["RequestedOperation"]:
+def _request_nothing(_request: object, _view: object) -> Sequence["RequestedOperation"]:
     return ()
+
+
+_DEFAULTS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "parse": lambda _arguments, _root: NoArguments(),
+    "requested_operations": _request_nothing,
+}
+
+
+# A tool holds the name of its module and not its functions: `tools/list` and the first answers import none of them.
+def _call(module: str, function: str, *given: object) -> Any:
+    found = getattr(import_module(module), function, None) or _DEFAULTS[function]
+    return found(*given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,54 +41,49 @@ class Tool:
     name: str
     parse: Callable[[Any, str | None], Any]
     run: Callable[[Any, Any], Answer]
-    requested_operations: "Callable[[Any, Any], Sequence[RequestedOperation]]" = _no_operations
+    requested_operations: "Callable[[Any, Any], Sequence[RequestedOperation]]" = _request_nothing
     """The operations that a request would do to which files, as far as known before it runs. Judged by the plan."""
 
     @classmethod
     def from_module(cls, module: str) -> "Tool":
         """The tool in a module, which has the module's name."""
-        name = module.rpartition(".")[2]
-        return cls(name, partial(_parse, module), partial(_run, module), partial(_requested_operations, module))
+        functions = (partial(_call, module, name) for name in ("parse", "run", "requested_operations"))
+        return cls(module.rpartition(".")[2], *functions)
 
 
+_MODULES = (
+    "session.begin_session",
+    "session.session_status",
+    "session.end_session",
+    "reading.read_file",
+    "reading.read_files",
+    "reading.list_directory",
+    "reading.find_files",
+    "reading.search_text",
+    "reading.read_location",
+    "reading.file_info",
+    "project.project_info",
+    "project.project_assets_summary",
+    "project.project_references_missing",
+    "planning.list_plans",
+    "planning.read_plan",
+    "planning.lint_plan",
+    "planning.save_plan",
+    "changing.write_file",
+    "changing.edit_file",
+    "changing.apply_patch",
+    "changing.move_file",
+    "changing.delete_file",
+    "changing.undo_changes",
+    "changing.run_checks",
+    "session.write_report",
+    "session.read_audit_log",
+    "session.verify_audit_log",
+    "session.server_info",
+    "context.context_resolve",
+    "context.context_list_caches",
+    "context.context_inspect_cache",
+)
 AGENT_TOOLS: Mapping[str, Tool] = MappingProxyType(
-    {
-        tool.name: tool
-        for tool in map(
-            Tool.from_module,
-            (
-                "kaiza.tools.session.begin_session",
-                "kaiza.tools.session.session_status",
-                "kaiza.tools.session.end_session",
-                "kaiza.tools.reading.read_file",
-                "kaiza.tools.reading.read_files",
-                "kaiza.tools.reading.list_directory",
-                "kaiza.tools.reading.find_files",
-                "kaiza.tools.reading.search_text",
-                "kaiza.tools.reading.read_location",
-                "kaiza.tools.reading.file_info",
-                "kaiza.tools.project.project_info",
-                "kaiza.tools.project.project_assets_summary",
-                "kaiza.tools.project.project_references_missing",
-                "kaiza.tools.planning.list_plans",
-                "kaiza.tools.planning.read_plan",
-                "kaiza.tools.planning.lint_plan",
-                "kaiza.tools.planning.save_plan",
-                "kaiza.tools.changing.write_file",
-                "kaiza.tools.changing.edit_file",
-                "kaiza.tools.changing.apply_patch",
-                "kaiza.tools.changing.move_file",
-                "kaiza.tools.changing.delete_file",
-                "kaiza.tools.changing.undo_changes",
-                "kaiza.tools.changing.run_checks",
-                "kaiza.tools.session.write_report",
-                "kaiza.tools.session.read_audit_log",
-                "kaiza.tools.session.verify_audit_log",
-                "kaiza.tools.session.server_info",
-                "kaiza.tools.context.context_resolve",
-                "kaiza.tools.context.context_list_caches",
-                "kaiza.tools.context.context_inspect_cache",
-            ),
-        )
-    }
+    {tool.name: tool for tool in (Tool.from_module(f"kaiza.tools.{module}") for module in _MODULES)}
 )

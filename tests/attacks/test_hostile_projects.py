@@ -6,7 +6,7 @@ import os
 import pytest
 
 from kaiza.domain.call import CallRequest
-from kaiza.tools.project.reference_check import NOT_LOOKED_UP
+from kaiza.tools.project.project_references_missing import NOT_LOOKED_UP
 
 TOOLS = ("project_info", "project_assets_summary", "project_references_missing")
 

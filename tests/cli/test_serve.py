@@ -172,7 +172,6 @@ def test_the_first_tool_answer_loads_only_what_it_needs(kaiza, workspace):
     assert {name for name in loaded if name.startswith("kaiza.tools.")} == {
         "kaiza.tools.session",
         "kaiza.tools.session.begin_session",
-        "kaiza.tools.handles",
         "kaiza.tools.planning",
         "kaiza.tools.planning.list_plans",
         "kaiza.tools.registry",

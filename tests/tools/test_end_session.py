@@ -32,7 +32,7 @@ class View:
 
 
 def answer(*arguments, **options):
-    found = end_session.run(end_session.Request(), View(*arguments, **options))
+    found = end_session.run(None, View(*arguments, **options))
     assert SCHEMAS.output.is_valid(dict(found.output))
     return found
 
@@ -81,4 +81,4 @@ def test_the_summary_is_short_enough_whatever_was_found(gaps):
     view.session = replace(View.session, session_id=str(uuid.UUID(int=1)), **usage)
     view.end_manifest = lambda: OutsideReport("s", "", "", (), 999_999, coverage=view.coverage)
 
-    assert SCHEMAS.output.is_valid(dict(end_session.run(end_session.Request(), view).output))
+    assert SCHEMAS.output.is_valid(dict(end_session.run(None, view).output))

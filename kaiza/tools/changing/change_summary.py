@@ -6,23 +6,21 @@ from typing import Any
 
 from kaiza.domain.change import Change
 from kaiza.domain.paging.response_size import AnswerBudget
-from kaiza.domain.paths.shown_names import escape_name
-from kaiza.domain.text import unified_diff
+from kaiza.domain.text import lines, unified_diff
 from kaiza.domain.text.unified_diff import FileDiff, FileVersion
 from kaiza.tools.changing.target_file import TargetFile
-from kaiza.tools.view import CallView
+from kaiza.tools.view import Answer, WorkspaceView
 
 DEFAULT_FILE_MODE = 0o644
-_MAX_SUMMARY = 200
 
 _PAST_VERBS = {"create": "Created", "modify": "Modified", "delete": "Deleted", "move": "Moved"}
-_DRY_RUN_VERBS = {"create": "Would create", "modify": "Would modify", "delete": "Would delete", "move": "Would move"}
+_MAX_SUMMARY = 200
 
 
 def change_output(change: Change, *, dry_run: bool) -> dict[str, Any]:
     """The members of one change; a hash only where a file exists on that side."""
     output: dict[str, Any] = {
-        "path": escape_name(str(change.path)),
+        "path": lines.escape_bytes(str(change.path)),
         "operation": change.operation,
         "size": change.size,
         "lines_added": change.lines_added,
@@ -34,33 +32,37 @@ def change_output(change: Change, *, dry_run: bool) -> dict[str, Any]:
         if getattr(change, name) is not None:
             output[name] = getattr(change, name)
     if change.source is not None:
-        output["source"] = escape_name(str(change.source))
+        output["source"] = lines.escape_bytes(str(change.source))
     return output
 
 
-def unchanged_output(target: TargetFile, *, dry_run: bool) -> dict[str, Any]:
-    """The output for a file that already has the requested content."""
+def answer_unchanged(target: TargetFile, *, dry_run: bool) -> Answer:
+    """The answer for a file that already has the requested content."""
     change = Change(target.path, "modify", target.hash, target.hash, target.size)
-    summary = f"{escape_name(str(target.path))} already has this content; nothing was changed."
-    return {**change_output(change, dry_run=dry_run), "unchanged": True, "summary": shorten_sentence(summary)}
+    summary = f"{lines.escape_bytes(str(target.path))} already has this content; nothing was changed."
+    return Answer({**change_output(change, dry_run=dry_run), "unchanged": True, "summary": _shorten(summary)})
 
 
-def summarize_change(change: Change, *, dry_run: bool) -> str:
-    """Describe one change in one sentence."""
-    verb = (_DRY_RUN_VERBS if dry_run else _PAST_VERBS)[change.operation]
-    path = escape_name(str(change.path))
+def answer_change(
+    change: Change, target: TargetFile | None, view: WorkspaceView, *, dry_run: bool, diff: FileDiff | None = None
+) -> Answer:
+    """The answer with one proposed change of a target; with the diff if it is given, or if nothing is to be changed."""
+    path = lines.escape_bytes(str(change.path))
     if change.source is not None:
-        path = f"{escape_name(str(change.source))} to {path}"
+        path = f"{lines.escape_bytes(str(change.source))} to {path}"
     count = f", +{change.lines_added} -{change.lines_removed} lines" if change.operation != "move" else ""
-    return shorten_sentence(f"{verb} {path}{count}.")
+    verb = f"Would {change.operation}" if dry_run else _PAST_VERBS[change.operation]
+    output = {**change_output(change, dry_run=dry_run), "summary": _shorten(f"{verb} {path}{count}.")}
+    if dry_run and diff is None:
+        diff = build_diff(target, change)
+    return Answer(output if diff is None else with_diff(output, [diff], view), (change,))
 
 
-def shorten_sentence(sentence: str) -> str:
-    """Cut a sentence to the length of a summary."""
+def _shorten(sentence: str) -> str:
     return sentence if len(sentence) <= _MAX_SUMMARY else sentence[: _MAX_SUMMARY - 1] + "…"
 
 
-def with_diff(output: Mapping[str, Any], diffs: Iterable[FileDiff], view: CallView) -> dict[str, Any]:
+def with_diff(output: Mapping[str, Any], diffs: Iterable[FileDiff], view: WorkspaceView) -> dict[str, Any]:
     """Add the diffs to the output, cut at the end of a line where the answer is full."""
     budget = AnswerBudget.choose(view.caps)
     space = budget.max_bytes - budget.count_bytes(output)

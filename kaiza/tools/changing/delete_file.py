@@ -10,9 +10,7 @@ from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.scope import DELETE, RequestedOperation
 from kaiza.domain.text import unified_diff
 from kaiza.tools.changing import change_summary, target_file
-from kaiza.tools.view import Answer, FilesView
-
-NAME = "delete_file"
+from kaiza.tools.view import Answer, WorkspaceView
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +28,14 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     return Request(path, arguments["expected_hash"], arguments.get("dry_run", False))
 
 
-def requested_operations(request: Request, _view: FilesView) -> tuple[RequestedOperation, ...]:
+def requested_operations(request: Request, _view: WorkspaceView) -> tuple[RequestedOperation, ...]:
     """A deletion of the path."""
     return (RequestedOperation(DELETE, request.path),)
 
 
-def run(request: Request, view: FilesView) -> Answer:
+def run(request: Request, view: WorkspaceView) -> Answer:
     """Propose the deletion."""
     target = target_file.read_existing(request.path, view, keep=unified_diff.MAX_DIFF_BYTES if request.dry_run else 0)
     target_file.require_hash(target, request.expected_hash)
     change = Change(request.path, "delete", target.hash, lines_removed=target.total_lines, stat_signature=target.stamp)
-    output = change_summary.change_output(change, dry_run=request.dry_run)
-    output["summary"] = change_summary.summarize_change(change, dry_run=request.dry_run)
-    if request.dry_run:
-        output = change_summary.with_diff(output, [change_summary.build_diff(target, change)], view)
-    return Answer(output, (change,))
+    return change_summary.answer_change(change, target, view, dry_run=request.dry_run)

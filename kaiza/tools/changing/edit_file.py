@@ -13,9 +13,13 @@ from kaiza.domain.plans.scope import MODIFY, RequestedOperation
 from kaiza.domain.text import edits, unified_diff
 from kaiza.domain.text.edits import Position, ReplaceRange, ReplaceText
 from kaiza.tools.changing import change_summary, target_file
-from kaiza.tools.view import Answer, FilesView
+from kaiza.tools.view import Answer, WorkspaceView
 
-NAME = "edit_file"
+_FAULT_MESSAGES = {
+    "old_text": "An edit has neither old_text nor range. Give one of them.",
+    "range": "An edit has both old_text and range. Give one of them.",
+    "new_text": "An edit's new_text equals its old_text. Leave it out, it changes nothing.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +39,12 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     return Request(path, arguments["expected_hash"], parsed, arguments.get("dry_run", False))
 
 
-def requested_operations(request: Request, _view: FilesView) -> tuple[RequestedOperation, ...]:
+def requested_operations(request: Request, _view: WorkspaceView) -> tuple[RequestedOperation, ...]:
     """A modification of the path, whether or not it exists."""
     return (RequestedOperation(MODIFY, request.path),)
 
 
-def run(request: Request, view: FilesView) -> Answer:
+def run(request: Request, view: WorkspaceView) -> Answer:
     """Propose the edited file, with its diff."""
     target = target_file.read_existing(request.path, view, keep=view.caps.hashed_bytes)
     target_file.require_hash(target, request.expected_hash)
@@ -53,11 +57,9 @@ def run(request: Request, view: FilesView) -> Answer:
         replaced=replaced,
     )
     after_hash = hashlib.sha256(after).hexdigest()
-    counts = (diff.lines_added, diff.lines_removed)
-    change = Change(request.path, "modify", target.hash, after_hash, len(after), *counts, content=after)
-    output = change_summary.change_output(change, dry_run=request.dry_run)
-    output["summary"] = change_summary.summarize_change(change, dry_run=request.dry_run)
-    return Answer(change_summary.with_diff(output, [diff], view), (change,))
+    counts = (len(after), diff.lines_added, diff.lines_removed)
+    change = Change(request.path, "modify", target.hash, after_hash, *counts, content=after)
+    return change_summary.answer_change(change, target, view, dry_run=request.dry_run, diff=diff)
 
 
 def _parse_edit(number: int, arguments: Mapping[str, Any]) -> ReplaceText | ReplaceRange:
@@ -75,10 +77,7 @@ def _parse_edit(number: int, arguments: Mapping[str, Any]) -> ReplaceText | Repl
 
 
 def _edit_error(number: int, code: str, member: str) -> errors.SystemError:
-    sentences = {
-        "old_text": "An edit has neither old_text nor range. Give one of them.",
-        "range": "An edit has both old_text and range. Give one of them.",
-        "new_text": "An edit's new_text equals its old_text. Leave it out, it changes nothing.",
-    }
     fault = {"argument": f"edits.{number}.{member}", "code": code}
-    return errors.SystemError.tool_failure(code, human_message=sentences[member], cause={"faults": [fault], "count": 1})
+    return errors.SystemError.tool_failure(
+        code, human_message=_FAULT_MESSAGES[member], cause={"faults": [fault], "count": 1}
+    )

@@ -10,9 +10,7 @@ from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.scope import MOVE, RequestedOperation
 from kaiza.tools.changing import change_summary, target_file
-from kaiza.tools.view import Answer, FilesView
-
-NAME = "move_file"
+from kaiza.tools.view import Answer, WorkspaceView
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,27 +35,16 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     return Request(source, destination, arguments["expected_hash"], arguments.get("dry_run", False))
 
 
-def requested_operations(request: Request, _view: FilesView) -> tuple[RequestedOperation, ...]:
+def requested_operations(request: Request, _view: WorkspaceView) -> tuple[RequestedOperation, ...]:
     """A move from source to destination."""
     return (RequestedOperation(MOVE, request.destination, request.source),)
 
 
-def run(request: Request, view: FilesView) -> Answer:
+def run(request: Request, view: WorkspaceView) -> Answer:
     """Propose the move."""
     target = target_file.read_existing(request.source, view)
     target_file.require_hash(target, request.expected_hash)
     target_file.require_absent(target_file.read_target(request.destination, view))
-    change = Change(
-        request.destination,
-        "move",
-        target.hash,
-        target.hash,
-        target.size,
-        source=request.source,
-        stat_signature=target.stamp,
-    )
-    output = change_summary.change_output(change, dry_run=request.dry_run)
-    output["summary"] = change_summary.summarize_change(change, dry_run=request.dry_run)
-    if request.dry_run:
-        output = change_summary.with_diff(output, [change_summary.build_diff(target, change)], view)
-    return Answer(output, (change,))
+    path, source, size, stamp = request.destination, request.source, target.size, target.stamp
+    change = Change(path, "move", target.hash, target.hash, size, source=source, stat_signature=stamp)
+    return change_summary.answer_change(change, target, view, dry_run=request.dry_run)

@@ -7,9 +7,8 @@ from typing import Any
 from kaiza.domain import errors
 from kaiza.domain.caps import Caps
 from kaiza.domain.paging.response_size import AnswerBudget
-from kaiza.tools.view import Answer, ChecksView
+from kaiza.tools.view import Answer, WorkspaceView
 
-NAME = "run_checks"
 _MAX_RECORDED = 20
 _MAX_SHOWN = 100
 
@@ -27,7 +26,7 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     return Request(arguments["plan_hash"], arguments["phase_id"])
 
 
-def run(request: Request, view: ChecksView) -> Answer:
+def run(request: Request, view: WorkspaceView) -> Answer:
     """Run the commands in order, until one fails or the plan is not approved any more."""
     checks = view.begin_checks()
     results: list[dict[str, Any]] = []

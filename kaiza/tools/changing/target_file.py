@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import FileEntry, RelPath
 from kaiza.domain.text.lines import FileDigest
-from kaiza.tools.handles import ReadableFile
 from kaiza.tools.reading import file_reader
-from kaiza.tools.view import FilesView
+from kaiza.tools.view import WorkspaceView
 
 _MISSING_CODES = frozenset({"FILE_NOT_FOUND", "PATH_NOT_FOUND"})
 _WRITE_BITS = 0o222
@@ -28,31 +27,47 @@ class TargetFile:
     stamp: tuple[int, ...] = ()
 
 
-def read_target(path: RelPath, view: FilesView, *, keep: int = 0) -> TargetFile | None:
+def read_target(path: RelPath, view: WorkspaceView, *, keep: int = 0) -> TargetFile | None:
     """Read the file, and its content up to `keep` bytes; None if there is no file and one could be created."""
     if stat_target(path, view) is None:
         return None
+    kept = bytearray()
+
+    def keep_chunk(chunk: bytes) -> None:
+        if len(kept) + len(chunk) <= keep:
+            kept.extend(chunk)
+
     with view.open_file(path) as file:  # hash and content come from one descriptor, so they are of the same bytes
-        return _scan_target(path, file, view, keep)
+        # Its other names may lie outside the plan's scope, or outside the workspace.
+        if file.nlink > 1:
+            raise _write_error(path, "The file has several names (hard links). Ask a person to change it.", "hard_link")
+        # Hashed to the end though at most `keep` bytes are held: a large file is moved or deleted without loading it.
+        digest = FileDigest()
+        file_reader.scan_file(file, view, digest, keep_chunk)
+        content = bytes(kept) if len(kept) == digest.size else None
+        return TargetFile(path, digest.hex_digest, digest.size, digest.total_lines, file.mode, content, file.stamp)
 
 
-def stat_target(path: RelPath, view: FilesView) -> int | None:
+def stat_target(path: RelPath, view: WorkspaceView) -> int | None:
     """Size of the file, without reading it; None if there is no file and one could be created."""
     entry = _stat_or_none(path, view)
     if entry is None:
         _require_creatable(path, view)
         return None
-    _require_regular_file(path, entry)
+    if entry.real != path:  # a link in the path: the plan was judged by another name
+        raise _link_error(path, entry.real)
+    if entry.type != "file":
+        raise _write_error(path, "This is not a regular file. Choose a regular file.", entry.type)
     return entry.size or 0
 
 
-def target_size(path: RelPath, view: FilesView) -> int:
+def target_size(path: RelPath, view: WorkspaceView) -> int:
     """Size of the file, without reading or judging it; 0 if there is none."""
     entry = _stat_or_none(path, view)
     return 0 if entry is None else entry.size or 0
 
 
-def read_existing(path: RelPath, view: FilesView, *, keep: int = 0) -> TargetFile:
+def read_existing(path: RelPath, view: WorkspaceView, *, keep: int = 0) -> TargetFile:
     """Read a file that must exist."""
     return require_present(path, read_target(path, view, keep=keep))
 
@@ -90,18 +105,14 @@ def require_absent(target: TargetFile | None) -> None:
         )
 
 
-def require_content(target: TargetFile, view: FilesView) -> bytes:
+def require_content(target: TargetFile, view: WorkspaceView) -> bytes:
     """The content of the file; CAP_EXCEEDED if it was too large to hold."""
     if target.content is None:
+        limit = view.caps.hashed_bytes
         raise errors.SystemError.tool_failure(
             "CAP_EXCEEDED",
             human_message="The file is too large to edit with this tool. Ask a person to change it.",
-            cause={
-                "path": str(target.path),
-                "cap": "file_bytes",
-                "limit": view.caps.hashed_bytes,
-                "found": target.size,
-            },
+            cause={"path": str(target.path), "cap": "file_bytes", "limit": limit, "found": target.size},
         )
     return target.content
 
@@ -112,7 +123,7 @@ def require_writable(target: TargetFile) -> None:
         raise _write_error(target.path, "The file is read-only. Ask a person to make it writable.", "read_only")
 
 
-def _stat_or_none(path: RelPath, view: FilesView) -> FileEntry | None:
+def _stat_or_none(path: RelPath, view: WorkspaceView) -> FileEntry | None:
     try:
         return view.stat(path)
     except errors.SystemError as error:
@@ -121,31 +132,7 @@ def _stat_or_none(path: RelPath, view: FilesView) -> FileEntry | None:
         return None
 
 
-def _require_regular_file(path: RelPath, entry: FileEntry) -> None:
-    if entry.real != path:  # a link in the path: the plan was judged by another name
-        raise _link_error(path, entry.real)
-    if entry.type != "file":
-        raise _write_error(path, "This is not a regular file. Choose a regular file.", entry.type)
-
-
-def _scan_target(path: RelPath, file: ReadableFile, view: FilesView, keep: int) -> TargetFile:
-    # Its other names may lie outside the plan's scope, or outside the workspace.
-    if file.nlink > 1:
-        raise _write_error(path, "The file has several names (hard links). Ask a person to change it.", "hard_link")
-    # Hashed to the end though no more than `keep` bytes are held: a large file is moved or deleted without loading it.
-    kept = bytearray()
-
-    def keep_chunk(chunk: bytes) -> None:
-        if len(kept) + len(chunk) <= keep:
-            kept.extend(chunk)
-
-    digest = FileDigest()
-    file_reader.scan_file(file, view, digest, keep_chunk)
-    content = bytes(kept) if len(kept) == digest.size else None
-    return TargetFile(path, digest.hex_digest, digest.size, digest.total_lines, file.mode, content, file.stamp)
-
-
-def _require_creatable(path: RelPath, view: FilesView) -> None:
+def _require_creatable(path: RelPath, view: WorkspaceView) -> None:
     """Require that every existing parent is a real directory and that the path itself is not a dangling link."""
     parent = path.parent
     while (entry := _stat_or_none(parent, view)) is None:

@@ -4,9 +4,9 @@ A plain undo is exempt from the plan's scope and limits, which allowed and count
 makes the change again, and is judged and counted like any other.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from kaiza.domain import errors
 from kaiza.domain.audit.inverse_changes import (
@@ -24,17 +24,12 @@ from kaiza.domain.plans import scope
 from kaiza.domain.text import lines, unified_diff
 from kaiza.tools.changing import change_summary, target_file
 from kaiza.tools.changing.undo_plan import OTHER_PLAN, PROTECTED, TAKEN_BACK, require_room, undo_changes_for
-from kaiza.tools.view import Answer, ChangesView, PlansView, PreImagesView
+from kaiza.tools.view import Answer, WorkspaceView
 
-NAME = "undo_changes"
 _MAX_LISTED = 20
 ChangeRecords = Sequence[Mapping[str, Any]]
 TouchedPaths = Sequence[tuple[Mapping[str, Any], Sequence[str]]]
 """Records, each with the paths of it that are to be undone."""
-
-
-class _UndoView(ChangesView, PreImagesView, PlansView, Protocol):
-    """Recorded changes, their pre-images, and the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,48 +55,55 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     return Request(unique_ids, arguments["plan_hash"], arguments.get("phase_id"), arguments.get("dry_run", False))
 
 
-def run(request: Request, view: _UndoView) -> Answer:
+def run(request: Request, view: WorkspaceView) -> Answer:
     """Propose the changes that restore the files, and list the paths that are left as they are."""
+    others: ChangeRecords = ()
     if request.request_ids is None:
         history = view.session_changes()
-        records, others = _session_records(history, request, view)
+        own = [record for record in effective_changes(history) if record["session_id"] == view.session.session_id]
+        records = [record for record in own if record["plan_hash"] == request.plan_hash]
+        others = [record for record in own if record["plan_hash"] != request.plan_hash]
     else:
         history = view.changes_since(request.request_ids)
-        records, others = _call_records(history, request), []
-    touched = _touched_paths(records, history, request)
-    excluded = _excluded_paths(touched, history, request, view)
-    selected = {record["seq"] for record, _ in touched}
+        records = _call_records(history, request.request_ids, request.plan_hash)
+    undone = undone_paths(history)
+    # Of the whole session only what is not undone already; a call that is named is undone again.
+    skipped = undone if request.request_ids is None else set()
+    touched = [
+        (record, [path for path in touched_paths(record) if (record["request_id"], path) not in skipped])
+        for record in records
+    ]
+    excluded = _excluded_paths(touched, history, undone, request, view)
+    selected = {record["seq"] for record in records}
     inverses = invert(reversed(history), lambda record: record["seq"] in selected)
     require_room(inverses, (record["request_id"] for record in records), view, excluded)
     changes, kept = undo_changes_for(inverses, view, excluded)
-    # One path that is redone makes the whole call a change under all rules: a call is judged once, not by path.
-    redone = _redone_paths(touched, history)
+    redone = {
+        path for record, paths in touched for path in paths if is_undo(record) or (record["request_id"], path) in undone
+    }
+    # An undo of an undo, or a second undo, makes a change again. One path of that kind makes the whole call a change
+    # under all rules: a call is judged once, not by path.
     exempt = not any(str(path) in redone for change in changes for path in change.touched_paths)
     if not exempt:
         changes = [_with_line_counts(change, view) for change in changes]
-    kept += _other_plan_skips(others, changes, kept)
+    listed = {str(path) for change in changes for path in change.touched_paths} | {skip["path"] for skip in kept}
+    elsewhere = dict.fromkeys(path for record in others for path in touched_paths(record) if path not in listed)
+    kept += [{"path": path, "reason": OTHER_PLAN} for path in elsewhere]
+    verb = "Would restore" if request.dry_run else "Restored"
     output: dict[str, Any] = {
         "changes": [change_summary.change_output(change, dry_run=request.dry_run) for change in changes],
         "kept": kept,
         "dry_run": request.dry_run,
+        "summary": f"{verb} {len(changes)} files, kept {len(kept)}.",
     }
-    verb = "Would restore" if request.dry_run else "Restored"
-    output["summary"] = f"{verb} {len(changes)} files, kept {len(kept)}."
     output = cut_lists(output, view.caps, "Some are not listed: read_audit_log has all, once they are made.")
-    undone = [record["request_id"] for record in reversed(records)]
-    return Answer(output, tuple(changes), {"undone": undone}, exempt=exempt)
+    detail = {"undone": [record["request_id"] for record in reversed(records)]}
+    return Answer(output, tuple(changes), detail, exempt=exempt)
 
 
-def _session_records(history: ChangeRecords, request: Request, view: _UndoView) -> tuple[ChangeRecords, ChangeRecords]:
-    """The session's changes that are in effect: those made under the plan, and the others."""
-    own = [record for record in effective_changes(history) if record["session_id"] == view.session.session_id]
-    records = [record for record in own if record["plan_hash"] == request.plan_hash]
-    return records, [record for record in own if record["plan_hash"] != request.plan_hash]
-
-
-def _call_records(history: ChangeRecords, request: Request) -> ChangeRecords:
+def _call_records(history: ChangeRecords, request_ids: Iterable[str], plan_hash: str) -> list[Mapping[str, Any]]:
     """The records of the requested calls; an error if one of them is not the plan's."""
-    requested = set(request.request_ids or ())
+    requested = set(request_ids)
     # A person's undo has an id too, but no tool may undo it.
     records = [record for record in history if record["request_id"] in requested and not is_by_person(record)]
     missing = requested - {record["request_id"] for record in records}
@@ -111,7 +113,7 @@ def _call_records(history: ChangeRecords, request: Request) -> ChangeRecords:
             human_message="Some of these calls changed no file here. Pass request ids of calls that did.",
             cause={"request_ids": sorted(missing)[:_MAX_LISTED]},
         )
-    others = [record["request_id"] for record in records if record["plan_hash"] != request.plan_hash]
+    others = [record["request_id"] for record in records if record["plan_hash"] != plan_hash]
     if others:
         raise errors.SystemError.tool_failure(
             "PLAN_SCOPE_VIOLATION",
@@ -124,17 +126,13 @@ def _call_records(history: ChangeRecords, request: Request) -> ChangeRecords:
     return records
 
 
-def _touched_paths(records: ChangeRecords, history: ChangeRecords, request: Request) -> TouchedPaths:
-    """The records with their paths; where the whole session is undone, without those that are undone already."""
-    undone = undone_paths(history) if request.request_ids is None else set()
-    paths = (
-        (record, [path for path in touched_paths(record) if (record["request_id"], path) not in undone])
-        for record in records
-    )
-    return list(paths)
-
-
-def _excluded_paths(touched: TouchedPaths, history: ChangeRecords, request: Request, view: _UndoView) -> dict[str, str]:
+def _excluded_paths(
+    touched: TouchedPaths,
+    history: ChangeRecords,
+    undone: Container[tuple[str, str]],
+    request: Request,
+    view: WorkspaceView,
+) -> dict[str, str]:
     """Paths that no undo under this plan may touch, each with its reason."""
     stored = view.plans.find_by_hash(request.plan_hash)
     plan = stored.parsed.plan if stored else None
@@ -144,7 +142,15 @@ def _excluded_paths(touched: TouchedPaths, history: ChangeRecords, request: Requ
         )
     phase = plan.phase(request.phase_id)
     restored = paths_restored_by_person(history)
-    excluded = dict.fromkeys(_other_plan_paths(touched, history, request), OTHER_PLAN)
+    newest = {path: record["seq"] for record, paths in touched for path in paths}
+    # Another plan has changed these since, and that change was not undone.
+    excluded = {
+        path: OTHER_PLAN
+        for record in history
+        if record["plan_hash"] != request.plan_hash and not is_undo(record)
+        for path in touched_paths(record)
+        if record["seq"] > newest.get(path, record["seq"]) and (record["request_id"], path) not in undone
+    }
     for record, paths in touched:
         for path in paths:
             parsed = rel_path.parse(path)
@@ -156,27 +162,7 @@ def _excluded_paths(touched: TouchedPaths, history: ChangeRecords, request: Requ
     return excluded
 
 
-def _other_plan_paths(touched: TouchedPaths, history: ChangeRecords, request: Request) -> Iterator[str]:
-    """Paths that another plan has changed since, unless that change was undone."""
-    newest = {path: record["seq"] for record, paths in touched for path in paths}
-    undone = undone_paths(history)
-    for record in history:
-        if record["plan_hash"] == request.plan_hash or is_undo(record):
-            continue
-        for path in touched_paths(record):
-            if record["seq"] > newest.get(path, record["seq"]) and (record["request_id"], path) not in undone:
-                yield path
-
-
-def _redone_paths(touched: TouchedPaths, history: ChangeRecords) -> set[str]:
-    """Paths where an undo is undone, or a change is undone for the second time."""
-    undone = undone_paths(history)
-    return {
-        path for record, paths in touched for path in paths if is_undo(record) or (record["request_id"], path) in undone
-    }
-
-
-def _with_line_counts(change: Change, view: _UndoView) -> Change:
+def _with_line_counts(change: Change, view: WorkspaceView) -> Change:
     """The change with its content and line counts, for the rules that limit them."""
     if change.operation == "move" or (change.after_hash is not None and change.size > view.caps.hashed_bytes):
         return change
@@ -187,13 +173,3 @@ def _with_line_counts(change: Change, view: _UndoView) -> Change:
     else:
         added, removed = unified_diff.count_changed_lines(target.content if target else None, content)
     return replace(change, content=content, lines_added=added, lines_removed=removed)
-
-
-def _other_plan_skips(
-    others: ChangeRecords, changes: Iterable[Change], kept: Iterable[Mapping[str, str]]
-) -> Iterator[dict[str, str]]:
-    """Paths that only changes under other plans touched."""
-    listed = {str(path) for change in changes for path in change.touched_paths} | {skip["path"] for skip in kept}
-    for path in dict.fromkeys(path for record in others for path in touched_paths(record)):
-        if path not in listed:
-            yield {"path": path, "reason": OTHER_PLAN}

@@ -11,8 +11,7 @@ from kaiza.domain.paths import protected_names, rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.tools.changing import target_file
 from kaiza.tools.changing.target_file import TargetFile
-from kaiza.tools.changing.undo_obstacles import find_obstacles
-from kaiza.tools.view import PreImagesView
+from kaiza.tools.view import WorkspaceView
 
 CHANGED_SINCE, NOT_KEPT, PROTECTED, MOVED_TOGETHER = "changed_since", "not_kept", "protected", "moved_together"
 TAKEN_BACK, OTHER_PLAN, DIRECTORY_IN_PLACE = "taken_back", "other_plan", "directory_in_place"
@@ -79,7 +78,7 @@ class UndoDraft:
 
 
 def require_room(
-    inverses: Mapping[str, Inverse], undone: Iterable[str], view: PreImagesView, excluded: Mapping[str, str]
+    inverses: Mapping[str, Inverse], undone: Iterable[str], view: WorkspaceView, excluded: Mapping[str, str]
 ) -> None:
     """CAP_EXCEEDED if the undo cannot fit into one record. Reads no content, and stats no more files than would fit.
 
@@ -103,7 +102,7 @@ def require_room(
             )
 
 
-def _may_change(path: str, inverse: Inverse, view: PreImagesView) -> bool:
+def _may_change(path: str, inverse: Inverse, view: WorkspaceView) -> bool:
     """Whether the undo may change this path, as far as the size of the file tells."""
     parsed = _parse_or_none(path)
     if parsed is None or inverse.is_empty:
@@ -117,7 +116,7 @@ def _may_change(path: str, inverse: Inverse, view: PreImagesView) -> bool:
 
 def undo_changes_for(
     inverses: Mapping[str, Inverse],
-    view: PreImagesView,
+    view: WorkspaceView,
     excluded: Mapping[str, str] = _NO_PATHS,
     made_directories: Collection[str] | None = None,
 ) -> tuple[list[Change], list[dict[str, str]]]:
@@ -128,7 +127,8 @@ def undo_changes_for(
     """
     draft = UndoDraft(inverses.keys(), made_directories)
     for path, inverse in inverses.items():
-        _examine_path(path, inverse, draft, view, excluded.get(path))
+        if not inverse.is_empty or inverse.blocked:
+            _examine_path(path, inverse, draft, view, excluded.get(path))
     contents = _skip_unrestorable(inverses, draft, view)
     order = {path: number for number, path in enumerate(inverses)}
     first = draft.first
@@ -139,10 +139,8 @@ def undo_changes_for(
     return changes, [{"path": path, "reason": reason} for path, reason in kept.items()]
 
 
-def _examine_path(path: str, inverse: Inverse, draft: UndoDraft, view: PreImagesView, reason: str | None) -> None:
+def _examine_path(path: str, inverse: Inverse, draft: UndoDraft, view: WorkspaceView, reason: str | None) -> None:
     """Restore or skip one path by its current state; with a reason, skip it unless there is nothing to restore."""
-    if inverse.is_empty and not inverse.blocked:
-        return
     parsed = _parse_or_none(path)
     # Judged now and not by the record: a path may have become protected since it was changed.
     if parsed is None or protected_names.is_control_plane(parsed) or view.is_unreadable(parsed):
@@ -154,43 +152,77 @@ def _examine_path(path: str, inverse: Inverse, draft: UndoDraft, view: PreImages
         if error.error_code not in _NOT_REGULAR_FILE:
             raise
         made = draft.made_directories
-        obstacles = None if made is None else find_obstacles(parsed, view, draft.known, made)
+        obstacles = None if made is None else _find_obstacles(parsed, view, draft.known, made)
         if obstacles is None:
-            draft.skip(path, CHANGED_SINCE if made is None else _reason_of(error))
+            is_directory = isinstance(error.cause, Mapping) and error.cause.get("why") == "directory"
+            draft.skip(path, DIRECTORY_IN_PLACE if made is not None and is_directory else CHANGED_SINCE)
             return
         current, draft.obstacles[path] = None, obstacles
     _decide_path(PathRestoration(parsed, current, inverse.target), inverse, draft, reason)
-
-
-def _reason_of(error: errors.SystemError) -> str:
-    match error.cause:
-        case {"why": "directory"}:
-            return DIRECTORY_IN_PLACE
-    return CHANGED_SINCE
 
 
 def _decide_path(found: PathRestoration, inverse: Inverse, draft: UndoDraft, reason: str | None) -> None:
     """Restore or skip a path that can be read, or leave it out because there is nothing to restore."""
     path, current = str(found.path), found.current
     state = PathState(current.hash, current.mode) if current else PathState(None)
-    is_original = inverse.origin is None or state.is_compatible(inverse.origin)
-    may_restore = reason is None and _is_as_left(state, inverse)
+    is_as_left = any(state.is_compatible(known) for known in (inverse.latest, *inverse.other_latest))
+    if inverse.latest.mode is None and state.mode is not None:
+        # A new file's mode is not recorded, but Kaiza creates none that is read-only.
+        is_as_left = is_as_left and bool(state.mode & _WRITE_BITS)
+    may_restore = reason is None and is_as_left
     if not inverse.is_empty and not state.is_compatible(inverse.target):
         if may_restore:
             draft.restorations[path] = found
-        elif not is_original:
+        elif inverse.origin is not None and not state.is_compatible(inverse.origin):
             draft.skip(path, reason or CHANGED_SINCE)
     after = inverse.target if may_restore else state
     if inverse.blocked and inverse.origin is not None and not after.is_compatible(inverse.origin):
         draft.remarks[path] = reason or CHANGED_SINCE
 
 
-def _is_as_left(state: PathState, inverse: Inverse) -> bool:
-    """Whether the path is as the newest change left it."""
-    if not any(state.is_compatible(known) for known in (inverse.latest, *inverse.other_latest)):
-        return False
-    # A new file's mode is not recorded, but Kaiza creates none that is read-only.
-    return inverse.latest.mode is not None or state.mode is None or bool(state.mode & _WRITE_BITS)
+def _find_obstacles(
+    path: RelPath, view: WorkspaceView, known: Collection[str], made: Collection[str]
+) -> frozenset[str] | None:
+    """Files that have to be deleted before a file can be created at this path; None if more is in the way.
+
+    `known`: paths that the undo may delete. `made`: directories that Kaiza made; no other one is ever removed.
+    """
+    try:
+        for depth in range(1, len(path.parts) + 1):
+            place = RelPath(path.parts[:depth])
+            with view.open_directory(place.parent) as directory:
+                entry = directory.stat_entry(place.name)
+            if entry is None:
+                return frozenset()
+            if entry.type == "file" and place != path and str(place) in known:
+                return frozenset({str(place)})
+            if entry.type != "directory":
+                return None
+        return _list_files(path, view, known, made)
+    except errors.SystemError:  # a directory that must not be read, or is gone again
+        return None
+
+
+def _list_files(
+    path: RelPath, view: WorkspaceView, known: Collection[str], made: Collection[str]
+) -> frozenset[str] | None:
+    """The files below a directory; None if something there is neither a known file nor a directory Kaiza made."""
+    found: set[str] = set()
+    pending = [path]
+    while pending:
+        place = pending.pop()
+        if str(place) not in made:
+            return None
+        with view.open_directory(place) as directory:
+            for name in directory.names(most=len(known) + len(made) + 1):
+                entry, child = directory.stat_entry(name), place / name
+                if entry is not None and entry.type == "directory":
+                    pending.append(child)
+                elif entry is not None and entry.type == "file" and str(child) in known:
+                    found.add(str(child))
+                else:
+                    return None
+    return frozenset(found)
 
 
 def _parse_or_none(path: str) -> RelPath | None:
@@ -201,7 +233,7 @@ def _parse_or_none(path: str) -> RelPath | None:
         return None
 
 
-def _skip_unrestorable(inverses: Mapping[str, Inverse], draft: UndoDraft, view: PreImagesView) -> Mapping[str, int]:
+def _skip_unrestorable(inverses: Mapping[str, Inverse], draft: UndoDraft, view: WorkspaceView) -> Mapping[str, int]:
     """Skip what cannot be restored, and what depends on it. Returns the sizes of the contents to restore, by hash."""
     stored: dict[str, int | None] = {}
     while True:
@@ -224,7 +256,7 @@ def _skip_unrestorable(inverses: Mapping[str, Inverse], draft: UndoDraft, view: 
             draft.skip(path, CHANGED_SINCE if draft.made_directories is None else DIRECTORY_IN_PLACE)
 
 
-def _stored_size(digest: str, view: PreImagesView) -> int | None:
+def _stored_size(digest: str, view: WorkspaceView) -> int | None:
     """Size of a stored content; None if it is missing or damaged."""
     try:
         return view.stored_size(digest)
@@ -256,39 +288,28 @@ def _build_changes(draft: UndoDraft, sizes: Mapping[str, int]) -> Iterator[Chang
     """
     first = draft.first  # deleted before anything is restored, so never moved back
     leaving = {
-        each.current.hash: each
+        each.current.hash: each.current
         for path, each in draft.restorations.items()
         if each.is_deletion and each.current and path not in first
     }
     moved: set[RelPath] = set()
     for restoration in draft.restorations.values():
-        if restoration.target.hash is None:
+        path, current, target = restoration.path, restoration.current, restoration.target
+        if target.hash is None:
             continue
-        holder = leaving.get(restoration.target.hash)
-        if holder is not None and holder.path not in moved and restoration.current is None:
-            moved.add(holder.path)
-            yield _move_back(restoration, holder)
+        holder = leaving.get(target.hash)
+        if current is not None:
+            stamp, size = current.stamp, sizes[target.hash]
+            yield Change(path, "modify", current.hash, target.hash, size, mode=target.mode, stat_signature=stamp)
+        elif holder is None or holder.path in moved:
+            yield Change(path, "create", None, target.hash, sizes[target.hash], mode=target.mode)
         else:
-            yield _restore_content(restoration, sizes[restoration.target.hash])
+            moved.add(holder.path)
+            size, stamp = holder.size, holder.stamp
+            mode = target.mode if target.mode != holder.mode else None
+            source = holder.path
+            yield Change(path, "move", target.hash, target.hash, size, mode=mode, source=source, stat_signature=stamp)
     for restoration in draft.restorations.values():
         current = restoration.current
         if restoration.is_deletion and restoration.path not in moved and current is not None:
             yield Change(restoration.path, "delete", before_hash=current.hash, stat_signature=current.stamp)
-
-
-def _move_back(restoration: PathRestoration, holder: PathRestoration) -> Change:
-    assert holder.current is not None  # noqa: S101  a holder has a file
-    digest, mode = holder.current.hash, restoration.target.mode
-    changed_mode = mode if mode != holder.current.mode else None
-    size = holder.current.size
-    stamp = holder.current.stamp
-    return Change(
-        restoration.path, "move", digest, digest, size, mode=changed_mode, source=holder.path, stat_signature=stamp
-    )
-
-
-def _restore_content(restoration: PathRestoration, size: int) -> Change:
-    path, current, target = restoration.path, restoration.current, restoration.target
-    if current is None:
-        return Change(path, "create", None, target.hash, size, mode=target.mode)
-    return Change(path, "modify", current.hash, target.hash, size, mode=target.mode, stat_signature=current.stamp)

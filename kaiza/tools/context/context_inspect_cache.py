@@ -5,10 +5,8 @@ from typing import Any
 
 from kaiza.domain import errors
 from kaiza.domain.context import arguments as context_arguments
-from kaiza.tools.handles import CacheHandle
-from kaiza.tools.view import Answer, ContextView
+from kaiza.tools.view import Answer, CacheHandle, CachesView
 
-NAME = "context_inspect_cache"
 _INVALID = {"cache_version": "", "document_count": 0, "total_bytes": 0, "valid": False}
 
 
@@ -26,7 +24,7 @@ def parse(arguments: object, _root: str | None) -> Request:
     return Request(cache)
 
 
-def run(request: Request, view: ContextView) -> Answer:
+def run(request: Request, view: CachesView) -> Answer:
     """Verify the whole cache. One that is not sound is an answer, not an error."""
     with view.open_cache(request.cache) as cache:
         try:
@@ -37,7 +35,7 @@ def run(request: Request, view: ContextView) -> Answer:
             return Answer(_INVALID)
 
 
-def _inspect_cache(cache: CacheHandle, view: ContextView) -> dict[str, Any]:
+def _inspect_cache(cache: CacheHandle, view: CachesView) -> dict[str, Any]:
     manifest = cache.read_manifest()
     for _ in cache.read_documents(manifest):
         if view.is_out_of_time():

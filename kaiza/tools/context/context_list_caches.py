@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 
 from kaiza.domain.context import arguments as context_arguments
-from kaiza.tools.view import Answer, ContextView
-
-NAME = "context_list_caches"
+from kaiza.tools.view import Answer, CachesView
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +17,7 @@ def parse(arguments: object, _root: str | None) -> Request:
     return Request()
 
 
-def run(_request: Request, view: ContextView) -> Answer:
+def run(_request: Request, view: CachesView) -> Answer:
     """List the caches, sorted by name."""
     names = view.list_caches()
     return Answer({"caches": [{"path": name, "has_manifest": view.has_manifest(name)} for name in names]})

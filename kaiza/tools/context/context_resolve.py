@@ -13,10 +13,8 @@ from kaiza.domain.context import arguments as context_arguments
 from kaiza.domain.context.cache_format import Manifest
 from kaiza.domain.context.selection import ScoredDocument, Selection, score_document, select_documents, split_words
 from kaiza.domain.paging import response_size
-from kaiza.tools.handles import CacheHandle
-from kaiza.tools.view import Answer, ContextView
+from kaiza.tools.view import Answer, CacheHandle, CachesView
 
-NAME = "context_resolve"
 MAX_RECORDED_BYTES = 128 * KIB
 """Bytes of the selected ids, which the call's record holds."""
 
@@ -39,7 +37,7 @@ def parse(arguments: object, _root: str | None) -> Request:
     return Request(cache, query, budget)
 
 
-def run(request: Request, view: ContextView) -> Answer:
+def run(request: Request, view: CachesView) -> Answer:
     """Verify the whole cache, score every document, and return the content of those selected."""
     with view.open_cache(request.cache) as cache:
         manifest = cache.read_manifest()
@@ -52,7 +50,7 @@ def run(request: Request, view: ContextView) -> Answer:
     return Answer(output, detail=_describe_selection(request, manifest, selection, selected))
 
 
-def _score_documents(cache: CacheHandle, manifest: Manifest, query: str, view: ContextView) -> Iterator[ScoredDocument]:
+def _score_documents(cache: CacheHandle, manifest: Manifest, query: str, view: CachesView) -> Iterator[ScoredDocument]:
     terms = frozenset(split_words(query))
     for entry, content in cache.read_documents(manifest):
         if view.is_out_of_time():

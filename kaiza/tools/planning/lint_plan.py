@@ -8,9 +8,7 @@ from kaiza.domain import errors
 from kaiza.domain.paging.list_cut import cut_lists
 from kaiza.domain.plans import parser
 from kaiza.tools.planning import read_plan
-from kaiza.tools.view import Answer, PlansView
-
-NAME = "lint_plan"
+from kaiza.tools.view import Answer, WorkspaceView
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +37,14 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     return request
 
 
-def run(request: Request, view: PlansView) -> Answer:
+def run(request: Request, view: WorkspaceView) -> Answer:
     """Return the findings with their positions."""
     if request.plan_id is not None:
         parsed = read_plan.require_plan(request.plan_id, view).parsed
     else:
-        parsed = parser.parse(encode_content(request.content or ""))
+        parsed = parser.parse(read_plan.encode_content(request.content or ""))
     valid = parsed.plan is not None
     output: dict[str, Any] = {"valid": valid, "findings": read_plan.findings_output(parsed.findings)}
     sentence = "The plan is valid" if valid else "The plan has errors and is not valid"
     output["summary"] = f"{sentence}; {read_plan.count_findings(output)}."
     return Answer(cut_lists(output, view.caps, read_plan.MORE_FINDINGS))
-
-
-def encode_content(content: str) -> bytes:
-    """Encode the text as UTF-8; unpaired surrogates become bytes that the plan parser rejects."""
-    return content.encode("utf-8", "surrogatepass")

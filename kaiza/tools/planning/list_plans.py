@@ -8,7 +8,7 @@ from kaiza.domain.paging import cursor
 from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import INVALID
-from kaiza.tools.view import Answer, PlansView
+from kaiza.tools.view import Answer, WorkspaceView
 
 NAME = "list_plans"
 _MAX_WHY = 200
@@ -21,28 +21,23 @@ class Request:
     status: str | None
     after: str
     page_size: int | None
-
-    @property
-    def cursor_binding(self) -> dict[str, object]:
-        """Arguments that a cursor is bound to: it is not valid for another request."""
-        return {"status": self.status}
+    cursor_binding: Mapping[str, object]
+    """Arguments that a cursor is bound to: it is not valid for another request."""
 
 
 def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     """Parse the cursor, which holds the id to continue after."""
-    request = Request(arguments.get("status"), "", arguments.get("pageSize"))
-    if "cursor" not in arguments:
-        return request
-    (after,) = cursor.decode(arguments["cursor"], NAME, request.cursor_binding, (str,))
-    return Request(request.status, str(after), request.page_size)
+    status, after = arguments.get("status"), ""
+    binding = {"status": status}
+    if "cursor" in arguments:
+        after = str(*cursor.decode(arguments["cursor"], NAME, binding, (str,)))
+    return Request(status, after, arguments.get("pageSize"), binding)
 
 
-def run(request: Request, view: PlansView) -> Answer:
+def run(request: Request, view: WorkspaceView) -> Answer:
     """Return the next page."""
-    page = PageBuilder(
-        request.page_size or view.caps.page_items,
-        AnswerBudget.choose(view.caps, is_asked=request.page_size is not None),
-    )
+    budget = AnswerBudget.choose(view.caps, is_asked=request.page_size is not None)
+    page = PageBuilder(request.page_size or view.caps.page_items, budget)
     output: dict[str, Any] = {"items": page.items}
     for plan_id in view.plans.listed_ids():
         stored = view.plans.read(plan_id) if plan_id > request.after else None
@@ -58,7 +53,7 @@ def run(request: Request, view: PlansView) -> Answer:
     return Answer({**output, "summary": " ".join(filter(None, (summary, describe_unlisted(view))))})
 
 
-def describe_unlisted(view: PlansView) -> str | None:
+def describe_unlisted(view: WorkspaceView) -> str | None:
     """A sentence about the plans that lists leave out; None if there are none."""
     count = view.plans.count_unlisted()
     return f"{count:,} older plan files are not listed: too many are in plans/." if count else None

@@ -5,19 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.caps import Caps
 from kaiza.domain.finding import Finding
 from kaiza.domain.paging.list_cut import shorten_lists
 from kaiza.domain.paging.response_size import AnswerBudget
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import INVALID
 from kaiza.domain.text import lines
-from kaiza.tools.view import Answer, PlansView
+from kaiza.tools.view import Answer, WorkspaceView
 
-NAME = "read_plan"
 MAX_FINDINGS = 200
 MORE_FINDINGS = "More findings follow: correct these first."
-_FAR = {"start_line": 2**53}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,40 +31,36 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     return Request(arguments["plan_id"], arguments.get("start_line", 0), arguments.get("max_lines"))
 
 
-def run(request: Request, view: PlansView) -> Answer:
-    """Return the plan as it is now."""
+def run(request: Request, view: WorkspaceView) -> Answer:
+    """Return the plan as it is now, from the first line that is asked for, as far as it fits."""
     stored = require_plan(request.plan_id, view)
-    parsed = stored.parsed
-    status = parsed.plan.status if parsed.plan else INVALID
+    status = stored.parsed.plan.status if stored.parsed.plan else INVALID
     output: dict[str, Any] = {
         "plan_id": stored.plan_id,
-        "plan_hash": parsed.plan_hash,
+        "plan_hash": stored.parsed.plan_hash,
         "status": status,
-        "findings": findings_output(parsed.findings),
+        "findings": findings_output(stored.parsed.findings),
     }
     output["summary"] = f"{stored.plan_id}: {status}, {count_findings(output)}."
-    return Answer(_add_content(output, stored.content.decode("utf-8", "replace").encode(), request, view.caps))
-
-
-def _add_content(output: dict[str, Any], data: bytes, request: Request, caps: Caps) -> dict[str, Any]:
-    """Add the text of the plan from the first line that is asked for, as far as it fits."""
-    budget = AnswerBudget.choose(caps, is_asked=request.max_lines is not None)
-    half = budget._replace(max_bytes=budget.max_bytes // 2)
-    fitting = shorten_lists(output, half)
+    budget = AnswerBudget.choose(view.caps, is_asked=request.max_lines is not None)
+    # Half of the answer is for the text, however many findings there are.
+    shortened = shorten_lists(output, budget._replace(max_bytes=budget.max_bytes // 2))
+    longest_rest = {"content": "", "truncated": False, "next": {"start_line": 2**53}}
+    space = budget.max_bytes - budget.count_bytes({**shortened, **longest_rest})
+    data = stored.content.decode("utf-8", "replace").encode()
     begin, _ = lines.skip_lines(data, request.start_line)
     length, _ = lines.skip_lines(data[begin:], request.max_lines or len(data))
-    space = budget.max_bytes - budget.count_bytes({**fitting, "content": "", "truncated": False, "next": _FAR})
     part = lines.fit_content(data[begin : begin + length], space, budget, final=True)
     is_cut = begin + part.size < len(data)
-    output = {**fitting, "content": part.content, "truncated": is_cut or fitting != output}
-    if not is_cut:
-        return output
-    start = request.start_line + part.line_count
-    summary = f"{output['summary']} Lines are counted from 0: call again with start_line {start} to read on."
-    return {**output, "next": {"start_line": start}, "summary": summary}
+    result = {**shortened, "content": part.content, "truncated": is_cut or shortened != output}
+    if is_cut:
+        start = request.start_line + part.line_count
+        result["next"] = {"start_line": start}
+        result["summary"] += f" Lines are counted from 0: call again with start_line {start} to read on."
+    return Answer(result)
 
 
-def require_plan(plan_id: str, view: PlansView) -> StoredPlan:
+def require_plan(plan_id: str, view: WorkspaceView) -> StoredPlan:
     """The plan with this id; PLAN_NOT_FOUND if there is none."""
     stored = view.plans.read(plan_id)
     if stored is None:
@@ -77,6 +70,11 @@ def require_plan(plan_id: str, view: PlansView) -> StoredPlan:
             cause={"plan_id": plan_id},
         )
     return stored
+
+
+def encode_content(content: str) -> bytes:
+    """Encode a plan's text as UTF-8; unpaired surrogates become bytes that the plan parser rejects."""
+    return content.encode("utf-8", "surrogatepass")
 
 
 def count_findings(output: Mapping[str, Any]) -> str:

@@ -5,16 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.finding import Finding
 from kaiza.domain.paging.list_cut import cut_lists
 from kaiza.domain.plans import parser
 from kaiza.domain.plans.plan import MAX_SAVED_PLANS
 from kaiza.domain.plans.status_edit import find_draft_errors
-from kaiza.tools.planning.lint_plan import encode_content
-from kaiza.tools.planning.read_plan import MORE_FINDINGS, findings_output
-from kaiza.tools.view import Answer, PlanDraft, PlansView
+from kaiza.tools.planning.read_plan import MORE_FINDINGS, encode_content, findings_output
+from kaiza.tools.view import Answer, PlanDraft, WorkspaceView
 
-NAME = "save_plan"
 _MAX_SHOWN = 10
 
 
@@ -31,12 +28,19 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     return Request(arguments["plan_id"], encode_content(arguments["content"]))
 
 
-def run(request: Request, view: PlansView) -> Answer:
+def run(request: Request, view: WorkspaceView) -> Answer:
     """Propose the plan if it is a valid draft with an unused id."""
     parsed = parser.parse(request.content, request.plan_id)
     faults = find_draft_errors(parsed)
     if faults:
-        raise _draft_error(request.plan_id, faults)
+        others = f" lint_plan lists all {len(faults)} findings." if len(faults) > 1 else ""
+        # Positions only: the cause is logged, and the messages quote the plan's text.
+        findings = [{"rule": each.rule, "line": each.line, "column": each.column} for each in faults[:_MAX_SHOWN]]
+        raise errors.SystemError.tool_failure(
+            "PLAN_ENFORCEMENT_FAILED",
+            human_message=f"The plan is not a valid draft. {faults[0].message}: {faults[0].fix}.{others}",
+            cause={"plan_id": request.plan_id, "count": len(faults), "findings": findings},
+        )
     plan_ids = view.plans.plan_ids()
     if request.plan_id in plan_ids:
         raise errors.SystemError.tool_failure(
@@ -55,23 +59,7 @@ def run(request: Request, view: PlansView) -> Answer:
         "path": f"plans/{request.plan_id}.md",
         "plan_hash": parsed.plan_hash,
         "findings": findings_output(parsed.findings),
+        "summary": f"{request.plan_id} is a draft. Ask a person to approve it; list_plans then shows its plan_hash.",
     }
-    summary = f"{request.plan_id} is a draft. Ask a person to approve it; list_plans then shows its plan_hash."
-    output = cut_lists({**output, "summary": summary}, view.caps, MORE_FINDINGS)
+    output = cut_lists(output, view.caps, MORE_FINDINGS)
     return Answer(output, (PlanDraft(request.plan_id, request.content),))
-
-
-def _draft_error(plan_id: str, faults: tuple[Finding, ...]) -> errors.SystemError:
-    first = faults[0]
-    others = f" lint_plan lists all {len(faults)} findings." if len(faults) > 1 else ""
-    return errors.SystemError.tool_failure(
-        "PLAN_ENFORCEMENT_FAILED",
-        human_message=f"The plan is not a valid draft. {first.message}: {first.fix}.{others}",
-        cause={
-            "plan_id": plan_id,
-            "count": len(faults),
-            "findings": [
-                {"rule": fault.rule, "line": fault.line, "column": fault.column} for fault in faults[:_MAX_SHOWN]
-            ],
-        },
-    )

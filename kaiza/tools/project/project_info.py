@@ -1,34 +1,20 @@
 """Tool `project_info`: name, root and commit of the workspace, and how many files and directories it has."""
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain.paths import rel_path
-from kaiza.domain.paths.shown_names import escape_name
+from kaiza.domain.text import lines
 from kaiza.tools.project.workspace_walk import visit_workspace
-from kaiza.tools.view import Answer, ProjectView
-
-NAME = "project_info"
+from kaiza.tools.view import Answer, WorkspaceView
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A request without arguments."""
-
-
-def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
-    """Return the request; the tool has no arguments of its own."""
-    return Request()
-
-
-def run(_request: Request, view: ProjectView) -> Answer:
+def run(_request: object, view: WorkspaceView) -> Answer:
     """Count what is in the workspace."""
     counts: Counter[str] = Counter()
     stopped, notes = visit_workspace(view, view.caps.find_guard_ms, lambda entry, _is_over: counts.update([entry.type]))
     output: dict[str, Any] = {
-        "name": escape_name(view.root.rpartition("/")[2]),
+        "name": lines.escape_bytes(view.root.rpartition("/")[2]),
         "root": rel_path.to_uri(view.root, rel_path.ROOT),
         "files": counts["file"],
         "directories": counts["directory"],

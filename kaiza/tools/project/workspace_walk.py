@@ -3,13 +3,12 @@
 from collections.abc import Callable, Sequence
 
 from kaiza.domain.paths.rel_path import ROOT
-from kaiza.tools.handles import WalkEntry
-from kaiza.tools.reading.scan import ScanTimeout, iterate_with_progress
-from kaiza.tools.view import FilesView
+from kaiza.tools.reading.tree_scan import ScanTimeout, iterate_with_progress
+from kaiza.tools.view import WalkEntry, WorkspaceView
 
 
 def visit_workspace(
-    view: FilesView, guard_ms: int, visit: Callable[[WalkEntry, Callable[[], bool]], None]
+    view: WorkspaceView, guard_ms: int, visit: Callable[[WalkEntry, Callable[[], bool]], None]
 ) -> tuple[Sequence[str], Sequence[str]]:
     """Call `visit` with each entry, in the order of paths, and with a function that says whether to stop.
 

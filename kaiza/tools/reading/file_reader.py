@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 from kaiza.domain import errors
 from kaiza.domain.text.lines import FileDigest, FileSummary, LineWindow, Utf8Check
-from kaiza.tools.handles import ReadableFile
-from kaiza.tools.view import CallView
+from kaiza.tools.view import FileContent, WorkspaceView
 
 CHUNK_BYTES = 256 * 1024
 WINDOW_CHUNK_BYTES = 64 * 1024
@@ -17,33 +16,33 @@ ChunkConsumer = Callable[[bytes], None]
 
 
 def summarize_file(
-    file: ReadableFile, view: CallView, window: LineWindow | Utf8Check | None = None, *, with_hash: bool = False
+    file: FileContent, view: WorkspaceView, window: LineWindow | Utf8Check, *, with_hash: bool = False
 ) -> FileSummary | None:
     """Summarize the whole file; None for a large one unless `with_hash`: then only the window's part is read."""
     max_bytes = sys.maxsize if with_hash else view.caps.summarized_bytes
     if file.size <= max_bytes:
         summary = FileSummary()
-        scan_file(file, view, summary, *(() if window is None else (window.feed,)), max_bytes=max_bytes)
+        scan_file(file, view, summary, window.feed, max_bytes=max_bytes)
         if summary.size <= max_bytes:
             return summary
-    while window is not None and not window.is_full and (chunk := file.read(WINDOW_CHUNK_BYTES)):
+    while not window.is_full and (chunk := file.read(WINDOW_CHUNK_BYTES)):
         require_time_left(view)
         window.feed(chunk)
     return None
 
 
 def scan_file(
-    file: ReadableFile, view: CallView, digest: FileDigest, *consumers: ChunkConsumer, max_bytes: int = sys.maxsize
+    file: FileContent, view: WorkspaceView, digest: FileDigest, consume: ChunkConsumer, *, max_bytes: int = sys.maxsize
 ) -> None:
-    """Feed the whole file to the digest and the consumers."""
+    """Feed the whole file to the digest and the consumer."""
     # The bound holds while reading: a file may grow after its size was taken.
     while digest.size <= max_bytes and (chunk := file.read(CHUNK_BYTES)):
         require_time_left(view)
-        for consume in (digest.feed, *consumers):
-            consume(chunk)
+        digest.feed(chunk)
+        consume(chunk)
 
 
-def require_time_left(view: CallView) -> None:
+def require_time_left(view: WorkspaceView) -> None:
     """Raise CAP_EXCEEDED if the call's deadline has passed."""
     if view.is_out_of_time():
         raise errors.SystemError.tool_failure(
@@ -51,10 +50,3 @@ def require_time_left(view: CallView) -> None:
             human_message="The call took too long. Ask for less at a time.",
             cause={"cap": "timeout", "limit": view.caps.tool_timeout_ms},
         )
-
-
-def summary_fields(summary: FileSummary | None) -> dict[str, object]:
-    """The output members about the whole file; none if it was not read whole."""
-    if summary is None:
-        return {}
-    return {"hash": summary.hex_digest, "total_lines": summary.total_lines, "line_ending": summary.line_ending}

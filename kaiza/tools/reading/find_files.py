@@ -9,17 +9,9 @@ from kaiza.domain.paging import cursor
 from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.domain.paths.shown_names import escape_name
-from kaiza.tools.handles import Walk, WalkEntry
-from kaiza.tools.reading.scan import (
-    GlobFilter,
-    ScanTimeout,
-    describe_log_directory,
-    iterate_with_progress,
-    parse_glob,
-    require_hits_within_cap,
-)
-from kaiza.tools.view import Answer, FilesView
+from kaiza.domain.text import lines
+from kaiza.tools.reading.tree_scan import GlobFilter, ScanTimeout, iterate_with_progress, require_hits_within_cap
+from kaiza.tools.view import Answer, Walk, WorkspaceView
 
 NAME = "find_files"
 
@@ -32,36 +24,27 @@ class Request:
     path: RelPath
     include_ignored: bool
     page_size: int | None
+    cursor_binding: Mapping[str, object]
+    """Arguments that a cursor is bound to: it is not valid for another request."""
     after: str = ""
     hits: int = 0
     paged: bool = False
 
-    @property
-    def cursor_binding(self) -> dict[str, object]:
-        """Arguments that a cursor is bound to: it is not valid for another request."""
-        return {
-            "pattern": self.pattern.glob.text,
-            "path": str(self.path),
-            "include_ignored": self.include_ignored,
-        }
-
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     """Parse the glob, the path and the cursor, which holds the path to continue after."""
-    request = Request(
-        pattern=parse_glob(arguments["pattern"], "pattern"),
-        path=rel_path.parse(arguments.get("path", "."), root),
-        include_ignored=arguments.get("include_ignored", False),
-        page_size=arguments.get("pageSize"),
-        paged="pageSize" in arguments,
-    )
+    pattern = GlobFilter.parse(arguments["pattern"], "pattern")
+    path = rel_path.parse(arguments.get("path", "."), root)
+    include_ignored = arguments.get("include_ignored", False)
+    binding = {"pattern": pattern.glob.text, "path": str(path), "include_ignored": include_ignored}
+    request = Request(pattern, path, include_ignored, arguments.get("pageSize"), binding, paged="pageSize" in arguments)
     if "cursor" not in arguments:
         return request
-    after, hits = cursor.decode(arguments["cursor"], NAME, request.cursor_binding, (str, int))
+    after, hits = cursor.decode(arguments["cursor"], NAME, binding, (str, int))
     return replace(request, after=str(after), hits=int(hits), paged=True)
 
 
-def run(request: Request, view: FilesView) -> Answer:
+def run(request: Request, view: WorkspaceView) -> Answer:
     """Return the next matching paths."""
     timeout = ScanTimeout(view, None if request.paged else view.caps.find_guard_ms)
     with view.open_directory(request.path) as directory:
@@ -72,16 +55,17 @@ def run(request: Request, view: FilesView) -> Answer:
     with view.walk(start, include_ignored=request.include_ignored, over=timeout.has_expired, since=since) as walk:
         has_counted = partial(timeout.may_stop_counting, view.caps.find_guard_ms, is_continued=bool(request.after))
         output = _collect_page(request, view, walk, len(base), has_counted)
-        notes = [*describe_log_directory(start), *timeout.diagnostics(walk)]
+        notes = timeout.diagnostics(walk, start)
     if not output["items"] and "/" not in request.pattern.glob.text:
         notes.append("A pattern without a slash matches in one directory only; begin it with **/ for any depth.")
     if notes:
         output["diagnostics"] = notes
-    return Answer({**output, "summary": _build_summary(output)}, diagnostics=notes)
+    summary = f"{len(output['items'])} found.{cursor.NEXT_PAGE if 'nextCursor' in output else ''}"
+    return Answer({**output, "summary": summary}, diagnostics=notes)
 
 
 def _collect_page(
-    request: Request, view: FilesView, walk: Walk, base: int, has_counted: Callable[[], bool]
+    request: Request, view: WorkspaceView, walk: Walk, base: int, has_counted: Callable[[], bool]
 ) -> dict[str, Any]:
     page = PageBuilder(
         request.page_size or view.caps.default_page_items,
@@ -97,7 +81,11 @@ def _collect_page(
             continue
         hits += 1
         require_hits_within_cap(hits, view)
-        full = full or not page.add(_build_item(entry), (entry.path, hits))
+        if not full:
+            metadata = entry.stat_entry() if entry.type == "file" else None
+            size = {} if metadata is None or metadata.size is None else {"size": metadata.size}
+            item = {"path": lines.escape_bytes(entry.path), "type": entry.type, **size}
+            full = not page.add(item, (entry.path, hits))
         if full and has_counted():
             break  # the first page counts to the end, so that too many hits are refused at once
     output: dict[str, Any] = {"items": page.items}
@@ -106,13 +94,3 @@ def _collect_page(
     elif walk.stopped_early:
         output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, (last, hits))
     return output
-
-
-def _build_item(entry: WalkEntry) -> dict[str, Any]:
-    item: dict[str, Any] = {"path": escape_name(entry.path), "type": entry.type}
-    metadata = entry.stat_entry() if entry.type == "file" else None
-    return item if metadata is None or metadata.size is None else {**item, "size": metadata.size}
-
-
-def _build_summary(output: Mapping[str, Any]) -> str:
-    return f"{len(output['items'])} found.{cursor.NEXT_PAGE if 'nextCursor' in output else ''}"

@@ -1,6 +1,6 @@
 """Tool `read_location`: read the line at an LSP position, and the lines around it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,12 +8,11 @@ from kaiza.domain import errors
 from kaiza.domain.paging.response_size import AnswerBudget
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.domain.paths.shown_names import escape_name
+from kaiza.domain.text import lines
 from kaiza.domain.text.lines import LF, RANGE_DASH, LineWindow, excerpt
 from kaiza.tools.reading import file_reader
-from kaiza.tools.view import Answer, FilesView
+from kaiza.tools.view import Answer, WorkspaceView
 
-NAME = "read_location"
 MAX_WINDOW_BYTES = 16 << 20
 """Bytes of a file that are held at most to find a character in a long line."""
 
@@ -27,11 +26,6 @@ class Request:
     character: int
     context_lines: int
 
-    @property
-    def first_line(self) -> int:
-        """The first line to show."""
-        return max(0, self.line - self.context_lines)
-
 
 def parse(arguments: Mapping[str, Any], root: str) -> Request:
     """Parse the URI; the schema has checked the rest."""
@@ -44,54 +38,47 @@ def parse(arguments: Mapping[str, Any], root: str) -> Request:
     )
 
 
-def run(request: Request, view: FilesView) -> Answer:
+def run(request: Request, view: WorkspaceView) -> Answer:
     """Return the lines; INVALID_INPUT_VALUE if the file has no such position."""
-    most_lines = request.line + request.context_lines + 1 - request.first_line
-    window = LineWindow(request.first_line, 0, most_lines=most_lines, most_bytes=MAX_WINDOW_BYTES)
+    first_line = max(0, request.line - request.context_lines)
+    most_lines = request.line + request.context_lines + 1 - first_line
+    window = LineWindow(first_line, 0, most_lines=most_lines, most_bytes=MAX_WINDOW_BYTES)
     with view.open_file(request.path) as file:
         summary = file_reader.summarize_file(file, view, window)
-        real = file.real
+    data = bytes(window.data)
+    spans = list(_line_spans(data))
+    target = request.line - first_line
+    if target >= len(spans):
+        raise _position_error("The file has no such line. Read it to see how many it has.", request)
+    # A long line is cut around the position, the lines around it at their start.
+    centers = [begin for begin, _ in spans]
+    centers[target] = _byte_offset(request, data, *spans[target])
+    shown = [
+        {"line": first_line + number, "text": excerpt(data, *span, centers[number])}
+        for number, span in enumerate(spans)
+    ]
     output: dict[str, Any] = {
-        "uri": rel_path.to_uri(view.root, real),
-        "path": escape_name(str(real)),
+        "uri": rel_path.to_uri(view.root, file.real),
+        "path": lines.escape_bytes(str(file.real)),
         "position": {"line": request.line, "character": request.character},
-        "lines": _excerpt_lines(request, bytes(window.data)),
+        "lines": shown,
     }
     if summary is not None:
         output["hash"] = summary.hex_digest
-    output["lines"] = _fit_lines(output, request.line, AnswerBudget.choose(view.caps))
-    return Answer({**output, "summary": _build_summary(output)})
+    budget = AnswerBudget.choose(view.caps)
+    if budget.count_bytes(output) > budget.max_bytes:
+        shown = output["lines"] = [shown[target]]
+    output["summary"] = f"Lines {shown[0]['line']}{RANGE_DASH}{shown[-1]['line']}, counted from 0."
+    return Answer(output)
 
 
-def _fit_lines(output: Mapping[str, Any], line: int, budget: AnswerBudget) -> list[dict[str, Any]]:
-    """The lines of the output; only the one at the position if they are too large for an answer."""
-    shown: list[dict[str, Any]] = output["lines"]
-    fits = budget.count_bytes(output) <= budget.max_bytes
-    return shown if fits else [item for item in shown if item["line"] == line]
-
-
-def _excerpt_lines(request: Request, data: bytes) -> list[dict[str, Any]]:
-    spans = list(_line_spans(data))
-    target = request.line - request.first_line
-    if target >= len(spans):
-        raise _position_error("The file has no such line. Read it to see how many it has.", request)
-    offset = _byte_offset(request, data, *spans[target])
-    # A long line is cut around the position, the lines around it at their start.
-    centers = [offset if number == target else span[0] for number, span in enumerate(spans)]
-    return [
-        {"line": request.first_line + number, "text": excerpt(data, *span, centers[number])}
-        for number, span in enumerate(spans)
-    ]
-
-
-def _line_spans(data: bytes) -> list[tuple[int, int]]:
-    spans, begin = [], 0
+def _line_spans(data: bytes) -> Iterator[tuple[int, int]]:
+    begin = 0
     while begin < len(data):
         end = data.find(LF, begin)
         end = len(data) if end < 0 else end
-        spans.append((begin, end))
+        yield begin, end
         begin = end + 1
-    return spans
 
 
 def _byte_offset(request: Request, data: bytes, begin: int, end: int) -> int:
@@ -113,8 +100,3 @@ def _position_error(sentence: str, request: Request) -> errors.SystemError:
         human_message=sentence,
         cause={"argument": "position", "line": request.line, "character": request.character},
     )
-
-
-def _build_summary(output: Mapping[str, Any]) -> str:
-    shown = output["lines"]
-    return f"Lines {shown[0]['line']}{RANGE_DASH}{shown[-1]['line']}, counted from 0."

@@ -7,7 +7,7 @@ from typing import Any
 from kaiza.domain.audit import record
 from kaiza.domain.paging import cursor
 from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
-from kaiza.tools.view import Answer, AuditView
+from kaiza.tools.view import Answer, WorkspaceView
 
 NAME = "read_audit_log"
 _LONG_MEMBERS = frozenset({"arguments", "changes", "detail", "cause"})
@@ -41,22 +41,22 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     )
 
 
-def run(request: Request, view: AuditView) -> Answer:
+def run(request: Request, view: WorkspaceView) -> Answer:
     """Return the next page of matching records."""
     is_asked = request.page_size is not None
     budget = AnswerBudget.choose(view.caps, is_asked=is_asked)
     page = PageBuilder(request.page_size or view.caps.default_page_items, budget)
     more, odd_count, cut = False, 0, []
-    for each in view.log.records(request.since_seq):
+    for each in view.read_records(request.since_seq):
         # A log that came with a clone may hold records of any form.
         if not record.has_known_form(each):
             odd_count += 1
         elif _matches(request, each):
-            item = each.members if is_asked else _shorten_record(each.members, budget)
+            item = each if is_asked else _shorten_record(each, budget)
             if not page.add(item, (each["seq"],)):
                 more = True
                 break
-            cut += [each["seq"]] if item is not each.members else []
+            cut += [each["seq"]] if item is not each else []
     output: dict[str, Any] = {"items": page.items}
     if more:
         output["nextCursor"] = cursor.encode(NAME, request.arguments, page.last_key)
@@ -77,19 +77,14 @@ def _shorten_record(each: dict[str, Any], budget: AnswerBudget) -> dict[str, Any
 
 
 def _matches(request: Request, each: Mapping[str, Any]) -> bool:
-    if request.tool_name is not None and each["tool_name"] != request.tool_name:
+    """Whether a record passes the filter. A path may be in its arguments or in its changes."""
+    if request.tool_name not in (None, each["tool_name"]) or request.outcome not in (None, each["outcome"]):
         return False
-    if request.outcome is not None and each["outcome"] != request.outcome:
-        return False
-    return request.path is None or request.path in _record_paths(each)
-
-
-def _record_paths(each: Mapping[str, Any]) -> set[str]:
-    """Every path in the arguments and changes of a record."""
+    if request.path is None:
+        return True
     arguments = each.get("arguments") or {}
     paths = [arguments.get(name) for name in ("path", "source", "destination")]
     listed = arguments.get("paths")  # redacted to an object if too long
     paths += listed if isinstance(listed, list) else []
-    for change in each["changes"] or ():
-        paths += [change["path"], change["source"]]
-    return {path for path in paths if isinstance(path, str)}
+    paths += [change[name] for change in each["changes"] or () for name in ("path", "source")]
+    return request.path in paths

@@ -9,9 +9,8 @@ from kaiza.domain import errors
 from kaiza.domain.audit.projection import day_before
 from kaiza.domain.paths import confusables
 from kaiza.domain.roles import describe_role
-from kaiza.tools.view import Answer, ReportDraft, ReportView
+from kaiza.tools.view import Answer, ReportDraft, WorkspaceView
 
-NAME = "write_report"
 _CAP_MESSAGES = {
     "reports": "The limit of reports for today is reached. Tell a person what happened, or wait.",
     "report_bytes": "The report is too long. Shorten it, and name files instead of quoting them.",
@@ -31,34 +30,31 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     return Request(arguments["title"], arguments["content"])
 
 
-def run(request: Request, view: ReportView) -> Answer:
+def run(request: Request, view: WorkspaceView) -> Answer:
     """Propose the report file, and say whether the role is unlocked by it."""
     _require_within_cap("reports", view.audit_state.count_reports_since(day_before(view.now)) + 1, view.caps.reports)
-    role = view.session.role
+    role, session_id = view.session.role, view.session.session_id
     locked = role in view.audit_state.locks
     unlocks = locked and view.can_release
     # The name is made of time, role and ids only: a title could carry a path or control characters.
-    name = f"{view.now[:19].replace(':', '-')}-{role.lower()}-{view.session.session_id[:8]}-{view.request_id[:8]}.md"
+    name = f"{view.now[:19].replace(':', '-')}-{role.lower()}-{session_id[:8]}-{view.request_id[:8]}.md"
     text = f"# {' '.join(request.title.split())}\n\n- role: {describe_role(role)}\n"
-    text += f"- session: {view.session.session_id}\n- written: {view.now}\n\n{request.content.rstrip()}\n"
-    state = "locked" if locked and not unlocks else "active"
+    text += f"- session: {session_id}\n- written: {view.now}\n\n{request.content.rstrip()}\n"
+    # People read reports in a terminal.
+    content = confusables.spell_out_controls(text).encode("utf-8", "backslashreplace")
+    _require_within_cap("report_bytes", len(content), view.caps.report_bytes)
     effect = (
         "The role is unlocked." if unlocks else "Only a person can unlock now." if locked else "No role was locked."
     )
-    text = confusables.spell_out_controls(text)  # people read reports in a terminal
+    path = f"docs/reports/{name}"
     output = {
-        "path": f"docs/reports/{name}",
-        "state": state,
+        "path": path,
+        "state": "locked" if locked and not unlocks else "active",
         "unlocked": unlocks,
         "summary": f"Report written. {effect}",
     }
-    content = text.encode("utf-8", "backslashreplace")
-    _require_within_cap("report_bytes", len(content), view.caps.report_bytes)
-    return Answer(
-        output,
-        (ReportDraft(name, content),),
-        {"unlocked": unlocks, "path": output["path"], "sha256": sha256(content).hexdigest()},
-    )
+    detail = {"unlocked": unlocks, "path": path, "sha256": sha256(content).hexdigest()}
+    return Answer(output, (ReportDraft(name, content),), detail)
 
 
 def _require_within_cap(cap: str, amount: int, limit: int) -> None:

@@ -19,11 +19,12 @@ from kaiza.domain.paths.protected_names import is_unreadable
 from kaiza.domain.paths.rel_path import parse
 from kaiza.store.config.schema_registry import SchemaRegistry
 from kaiza.store.files.confined_root import ConfinedRoot
-from kaiza.tools.changing import apply_patch, change_summary, delete_file, edit_file, move_file, write_file
+from kaiza.tools.changing import apply_patch, change_summary
+from kaiza.tools.registry import AGENT_TOOLS
 
-TOOLS = {tool.NAME: tool for tool in (write_file, edit_file, apply_patch, move_file, delete_file)}
 SCHEMAS = SchemaRegistry()
 NO_HASH = "0" * 64
+TOOLS = ("write_file", "edit_file", "apply_patch", "move_file", "delete_file")
 MIB = 1 << 20
 
 
@@ -40,7 +41,7 @@ class Bench:
         arguments = {"plan_hash": NO_HASH, **arguments}
         io = SCHEMAS.load_tool_io(name)
         io.input.validate(arguments)
-        answer = TOOLS[name].run(TOOLS[name].parse(arguments, str(self.root)), self)
+        answer = AGENT_TOOLS[name].run(AGENT_TOOLS[name].parse(arguments, str(self.root)), self)
         io.output.validate({**answer.output, "request_id": "r"})
         assert response_size.response_bytes(answer.output) < self.caps.response_bytes - response_size.RESERVED_BYTES
         assert str(self.root) not in str(answer.output)
@@ -71,8 +72,8 @@ class Bench:
         return self.refused(name, **arguments).error_code
 
     def requested_operations(self, name, /, **arguments):
-        request = TOOLS[name].parse({"plan_hash": NO_HASH, **arguments}, str(self.root))
-        operations = TOOLS[name].requested_operations(request, self)
+        request = AGENT_TOOLS[name].parse({"plan_hash": NO_HASH, **arguments}, str(self.root))
+        operations = AGENT_TOOLS[name].requested_operations(request, self)
         return [(operation.operation, *map(str, operation.paths), operation.edited) for operation in operations]
 
     def write(self, path, content, mode=0o644):

@@ -11,7 +11,7 @@ from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
 from kaiza.domain.paging.response_size import AnswerBudget
 from kaiza.domain.paths import rel_path
-from kaiza.tools.project import reference_check
+from kaiza.tools.project import project_references_missing
 
 MISSING = "project_references_missing"
 
@@ -80,7 +80,7 @@ def test_links_are_no_assets(reader):
 
 
 def test_rows_after_one_that_does_not_fit_are_only_counted():
-    rows = reference_check.MissingRows(AnswerBudget(250))
+    rows = project_references_missing.MissingRows(AnswerBudget(250))
     for length in (10, 500, 10):
         rows.add({"target": "x" * length})
 
@@ -89,11 +89,11 @@ def test_rows_after_one_that_does_not_fit_are_only_counted():
 
 def test_a_file_that_cannot_be_opened_is_counted():
     view = SimpleNamespace(caps=Caps(), is_unreadable=lambda _: False)
-    checker = reference_check.ReferenceChecker(view)
+    checker = project_references_missing.ReferenceChecker(view)
     vanished = SimpleNamespace(type="file", path="a.md", real=rel_path.parse("a.md"), open=lambda: None)
     checker.check_entry(vanished, lambda: False)
 
-    assert checker.notes == {reference_check.UNREADABLE: 1}
+    assert checker.notes == {project_references_missing.UNREADABLE: 1}
 
 
 def test_the_twenty_largest_assets_are_sorted_by_size_then_path(plain_reader):
@@ -189,7 +189,7 @@ def test_ignored_directories_are_counted_and_not_scanned(reader):
 @pytest.mark.rows("S4-59")
 def test_files_that_are_read_in_part_or_not_at_all_are_counted(reader):
     reader.write("a.md", b"\xff [x](gone.md)")
-    reader.write("big.md", b"[x](gone.md)" + b" " * reference_check.MAX_FILE_BYTES)
+    reader.write("big.md", b"[x](gone.md)" + b" " * project_references_missing.MAX_FILE_BYTES)
     reader.write("package.json", "[" * 10_000)
     reader.write(".env/notes.md", "[x](gone.md)")
 

@@ -1,4 +1,4 @@
-"""Shared by find_files and search_text: the glob filter, the time limit of a walk, the cap on hits."""
+"""What tools that walk the tree share: the glob filter, the time limit of a walk, its progress, the cap on hits."""
 
 import re
 import time
@@ -9,13 +9,13 @@ from kaiza.domain import errors
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
 from kaiza.domain.paths.protected_names import is_in_log_directory
-from kaiza.domain.paths.rel_path import RelPath
-from kaiza.tools.handles import Walk, WalkEntry
+from kaiza.domain.paths.rel_path import ROOT, RelPath
 from kaiza.tools.reading import file_reader
-from kaiza.tools.view import CallView
+from kaiza.tools.view import Walk, WalkEntry, WorkspaceView
 
 PROGRESS_EVERY = 50
 """Entries of a walk from one report of progress to the next."""
+LOG_NOT_SEARCHED = "The log is not searched. Call read_audit_log."
 _LITERAL_SUFFIX = re.compile(r"[^*?\[\]/]*\Z")
 
 
@@ -28,6 +28,21 @@ class GlobFilter:
     is_suffix_only: bool
     """Whether the ending alone decides: `**/*.py`."""
 
+    @classmethod
+    def parse(cls, text: str, argument: str) -> "GlobFilter":
+        """Parse a glob argument; INVALID_INPUT_VALUE with a fix if it is malformed."""
+        try:
+            glob = Glob.parse(text)
+        except GlobError as error:
+            raise errors.SystemError.tool_failure(
+                "INVALID_INPUT_VALUE",
+                human_message=f"{error.message}. {error.fix}.",
+                cause={"argument": argument, "offset": error.offset},
+            ) from None
+        match = _LITERAL_SUFFIX.search(text)
+        suffix = match[0] if match else ""
+        return cls(glob, suffix, text == f"**/*{suffix}")
+
     def matches(self, path: str) -> bool:
         """Whether the glob matches a path."""
         return path.endswith(self.suffix) and (self.is_suffix_only or self.glob.matches_text(path))
@@ -37,22 +52,7 @@ class GlobFilter:
         return path > self.glob.prefix and not path.startswith(self.glob.prefix)
 
 
-def parse_glob(text: str, argument: str) -> GlobFilter:
-    """Parse a glob argument; INVALID_INPUT_VALUE with a fix if it is malformed."""
-    try:
-        glob = Glob.parse(text)
-    except GlobError as error:
-        raise errors.SystemError.tool_failure(
-            "INVALID_INPUT_VALUE",
-            human_message=f"{error.message}. {error.fix}.",
-            cause={"argument": argument, "offset": error.offset},
-        ) from None
-    match = _LITERAL_SUFFIX.search(text)
-    suffix = match[0] if match else ""
-    return GlobFilter(glob, suffix, text == f"**/*{suffix}")
-
-
-def iterate_with_progress(walk: Walk, view: CallView) -> Iterator[WalkEntry]:
+def iterate_with_progress(walk: Walk, view: WorkspaceView) -> Iterator[WalkEntry]:
     """Iterate over a walk, and report its progress."""
     for entry in walk:
         if walk.visited_count % PROGRESS_EVERY == 0:
@@ -63,7 +63,7 @@ def iterate_with_progress(walk: Walk, view: CallView) -> Iterator[WalkEntry]:
 class ScanTimeout:
     """Time limit of one walk. The soft limit ends it with a partial page, the call's deadline with an error."""
 
-    def __init__(self, view: CallView, soft_ms: int | None) -> None:
+    def __init__(self, view: WorkspaceView, soft_ms: int | None) -> None:
         self._view = view
         self._soft_ms = soft_ms
         self._started = time.monotonic()
@@ -85,9 +85,9 @@ class ScanTimeout:
         """Whether a walk whose page is full may end: its hits were counted for the first page, or take too long."""
         return is_continued or self.elapsed_ms >= guard_ms
 
-    def diagnostics(self, walk: Walk) -> list[str]:
+    def diagnostics(self, walk: Walk, start: RelPath = ROOT) -> list[str]:
         """Sentences about what a finished walk left out; CAP_EXCEEDED if the call's deadline ended it."""
-        notes = []
+        notes = [LOG_NOT_SEARCHED] if is_in_log_directory(start) else []
         if self._has_stopped:
             file_reader.require_time_left(self._view)
             notes.append(
@@ -99,12 +99,7 @@ class ScanTimeout:
         return notes
 
 
-def describe_log_directory(start: RelPath) -> list[str]:
-    """Sentence on a search in the log's directory; none elsewhere."""
-    return ["The log is not searched. Call read_audit_log."] if is_in_log_directory(start) else []
-
-
-def require_hits_within_cap(count: int, view: CallView) -> None:
+def require_hits_within_cap(count: int, view: WorkspaceView) -> None:
     """Raise CAP_EXCEEDED if a scan finds more than can sensibly be paged through."""
     if count > view.caps.total_hits:
         raise errors.SystemError.tool_failure(

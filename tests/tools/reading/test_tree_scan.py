@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
-from kaiza.tools.reading.scan import ScanTimeout, parse_glob
+from kaiza.tools.reading.tree_scan import GlobFilter, ScanTimeout
 
 
 @given(
@@ -20,7 +20,7 @@ def test_the_glob_filter_agrees_with_the_glob(text, paths):
         glob = Glob.parse(text)
     except GlobError:
         return
-    glob_filter = parse_glob(text, "pattern")
+    glob_filter = GlobFilter.parse(text, "pattern")
     matching = [path for path in sorted(paths) if glob.matches_text(path)]
 
     assert [path for path in sorted(paths) if glob_filter.matches(path)] == matching
