@@ -11,6 +11,7 @@ from kaiza.domain.paths.nested_names import NestedPath
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.approval import NO_EVIDENCE, ApprovalEvidence
 from kaiza.domain.plans.parser import ParsedPlan
+from kaiza.domain.plans.plan import Plan
 from kaiza.domain.plans.scope import RequestedOperation
 from kaiza.domain.tool_card import ToolCard
 
@@ -60,3 +61,8 @@ class Case:
     """Whether the call only undoes changes of the same plan, so that scope, phases and limits do not apply."""
     content: Sequence[tuple[RelPath, Finding]] = ()
     """Findings of the plan's content rules in the lines that the changes add."""
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan as it is now; None if it has no file, or one with errors."""
+        return self.parsed.plan if self.parsed else None

@@ -7,8 +7,8 @@ A call that changes files is judged five times, each time on what is known only 
 
 | # | when and on what                                | rules              | checked in `boundary`   |
 |--:|-------------------------------------------------|--------------------|-------------------------|
-| 1 | before the tool runs, on session and arguments  | `rules_for`        | `_judge_and_run`        |
-| 2 | before the tool runs, on the plan               | `rules_on_plan` | `case.judge_under_plan` |
+| 1 | before the tool runs, on session and arguments  | `rules_for`        | `wrap_handler`          |
+| 2 | before the tool runs, on the plan               | `rules_on_plan`    | `case.judge_under_plan` |
 | 3 | before the tool runs, on requested operations   | `SCOPE_RULES`      | `case.judge_under_plan` |
 | 4 | after the tool ran, on the changes it proposes  | `rules_on_result`  | `change.execute_change` |
 | 5 | under the log's lock, as the intent is written  | `rules_at_intent`  | `change._intent_body`   |
@@ -23,20 +23,18 @@ from collections.abc import Callable, Sequence
 from kaiza.domain import errors
 from kaiza.domain.tool_card import ADD_ONLY, CHANGES_FILES, ToolCard
 from kaiza.policy.case import Case
+from kaiza.policy.rules.arguments_sound import check_path_sound
 from kaiza.policy.rules.content_clean import check_content_clean
 from kaiza.policy.rules.control_plane_untouched import check_control_plane_untouched
 from kaiza.policy.rules.log_sound import check_log_sound
 from kaiza.policy.rules.not_frozen import check_not_frozen
 from kaiza.policy.rules.not_locked import check_not_locked
-from kaiza.policy.rules.path_sound import check_path_sound
 from kaiza.policy.rules.paths_in_scope import check_paths_in_scope
 from kaiza.policy.rules.phase_named import check_phase_named
 from kaiza.policy.rules.plan_approved import check_plan_approved, check_plan_not_withdrawn, check_plan_unchanged
-from kaiza.policy.rules.plan_found import check_plan_found
-from kaiza.policy.rules.plan_sound import check_plan_sound
+from kaiza.policy.rules.plan_sound import check_plan_found, check_plan_sound
 from kaiza.policy.rules.readable import check_readable
-from kaiza.policy.rules.role_allowed import check_role_allowed
-from kaiza.policy.rules.role_bound import check_role_bound
+from kaiza.policy.rules.role_allowed import check_role_allowed, check_role_bound
 from kaiza.policy.rules.session_open import check_session_open
 from kaiza.policy.rules.steering_files_unlocked import check_steering_files_unlocked
 from kaiza.policy.rules.within_limits import check_limits_after, check_limits_before

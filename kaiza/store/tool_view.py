@@ -1,6 +1,6 @@
-"""Read-only view of the workspace for one tool call.
+"""Read-only view of the workspace for one tool call: the implementation of `kaiza.tools.view.WorkspaceView`.
 
-Checks the resolved path against the read rules before returning bytes.
+The resolved path is checked against the read rules before any bytes are returned.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kaiza.domain import errors
 from kaiza.domain.audit.inverse_changes import took_effect
 from kaiza.domain.audit.projection import MAX_RELEASES_PER_DAY, AuditState, Session, day_before
-from kaiza.domain.audit.record import GENESIS, LogHead
+from kaiza.domain.audit.record import GENESIS, LogHead, Record
 from kaiza.domain.caps import Caps
 from kaiza.domain.manifest.report import OutsideReport
 from kaiza.domain.paths.rel_path import FileEntry, RelPath
@@ -88,7 +88,7 @@ class ToolView:
         """Bytes of the log read, and bytes in all, while the state is partial."""
         return self.workspace.projection.progress
 
-    def read_records(self, since_seq: int) -> Iterator[dict[str, Any]]:
+    def read_records(self, since_seq: int) -> Iterator[Record]:
         """Records from a sequence number on, in order, lazily."""
         return read_records(self.workspace.root, since_seq=since_seq)
 
@@ -108,8 +108,8 @@ class ToolView:
     def session_changes(self) -> list[Mapping[str, Any]]:
         """Records of all changes since the first one of this session, in order, including those of other sessions."""
         seqs = self.audit_state.changed.get(self.session.session_id)
-        records = read_records(self.root, since_seq=seqs[0]) if seqs else iter(())
-        return [_change_members(record) for record in self._until_out_of_time(records) if took_effect(record)]
+        records = self._until_out_of_time(self.read_records(seqs[0])) if seqs else ()
+        return [_undo_members(record) for record in records if took_effect(record)]
 
     def changes_since(self, request_ids: Collection[str]) -> list[Mapping[str, Any]]:
         """Records of all changes since the earliest of these calls, in order.
@@ -119,15 +119,15 @@ class ToolView:
         """
         missing = set(request_ids)
         changes: list[Mapping[str, Any]] = []
-        for record in self._until_out_of_time(read_records(self.workspace.root, reverse=True)):
-            if not missing or record["seq"] <= self.workspace.binding.adopted_seq:
+        for record in self._until_out_of_time(read_records(self.root, reverse=True)):
+            if not missing or record.seq <= self.workspace.binding.adopted_seq:
                 break
             if took_effect(record):
                 missing.discard(record["request_id"])
-                changes.append(_change_members(record))
+                changes.append(_undo_members(record))
         return changes[::-1]
 
-    def _until_out_of_time(self, records: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    def _until_out_of_time(self, records: Iterator[Record]) -> Iterator[Record]:
         for record in records:
             # An error, not a partial list: an undo that missed a later change would overwrite it.
             if self.is_out_of_time():
@@ -139,8 +139,10 @@ class ToolView:
         """Sentence about a workspace that came from elsewhere or was bound just now; None if there is none."""
         if not self.workspace.binding.is_foreign:
             return self.workspace.notice
-        what = f"This workspace came from elsewhere, with {self.last_seq} records."
-        return f"{what} Changes are refused until a person runs kaiza adopt."
+        return (
+            f"This workspace came from elsewhere, with {self.last_seq} records. "
+            "Changes are refused until a person runs kaiza adopt."
+        )
 
     @property
     def state_id(self) -> str:
@@ -227,7 +229,13 @@ class ToolView:
 
     def stat(self, path: RelPath) -> FileEntry:
         """Metadata of what a path leads to, without opening it."""
-        return self.workspace.files.stat(path, self._require_outside_repository)
+
+        def require_outside_repository(real: RelPath) -> None:
+            # Objects are named by the hash of their content: that one exists would confirm a guessed secret.
+            if self.workspace.is_in_repository(real):
+                raise self.refuse_read(real)
+
+        return self.workspace.files.stat(path, require_outside_repository)
 
     def walk(
         self, start: RelPath, *, include_ignored: bool, over: Callable[[], bool], since: str = ""
@@ -255,19 +263,12 @@ class ToolView:
         """Whether no tool may read this path."""
         return self.workspace.is_unreadable(path)
 
-    def _require_outside_repository(self, real: RelPath) -> None:
-        # Objects are named by the hash of their content: that one exists would confirm a guessed secret.
-        if self.workspace.is_in_repository(real):
-            raise self.refuse_read(real)
-
     def _require_readable(self, real: RelPath) -> None:
         if self.workspace.is_unreadable(real):
             raise self.refuse_read(real)
 
 
-_CHANGE_MEMBERS = ("seq", "kind", "request_id", "session_id", "tool_name", "plan_hash", "changes", "detail")
-
-
-def _change_members(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What an undo asks of a recorded change: a quarter of the record. There may be thousands."""
-    return {name: record[name] for name in _CHANGE_MEMBERS}
+def _undo_members(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The members of a recorded change that an undo needs: a quarter of the record. There may be thousands."""
+    members = ("seq", "kind", "request_id", "session_id", "tool_name", "plan_hash", "changes", "detail")
+    return {name: record[name] for name in members}

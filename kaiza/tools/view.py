@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from kaiza.domain import errors
 from kaiza.domain.audit.projection import AuditState, Session
+from kaiza.domain.audit.record import Record
 from kaiza.domain.caps import Caps
 from kaiza.domain.context.cache_format import CacheEntry, Manifest
 from kaiza.domain.manifest.report import OutsideReport
@@ -260,7 +261,7 @@ class WorkspaceView(CachesView, Protocol):
     def reading_progress(self) -> Mapping[str, int] | None:
         """Bytes of the log read, and bytes in all, while its state is partial; else None."""
 
-    def read_records(self, since_seq: int) -> Iterator[dict[str, Any]]:
+    def read_records(self, since_seq: int) -> Iterator[Record]:
         """Iterate over the records from a sequence number on."""
 
     def verify_log(self) -> Mapping[str, Any]:

@@ -63,8 +63,14 @@ def find_python_stubs(name: str, after: bytes, added: AddedLines) -> Iterator[Fi
 
 
 def _parse_module(after: bytes) -> ast.Module | None:
-    if len(after) > MAX_BYTES or _is_too_costly(after):
+    """The syntax tree; None if the file does not parse, or would take too long."""
+    if len(after) > MAX_BYTES:
         return None
+    # Parsing could take very long: Python's parser reads an f-string again for each of its fields.
+    if after.count(b"{") * len(after) > _MAX_COST:
+        spans = _comment_and_string_spans(after)
+        if sum((end - start) * after.count(b"{", start, end) for start, end in spans) > _MAX_COST:
+            return None
     try:
         with warnings.catch_warnings():
             # `ast.parse` warns about invalid escapes in the user's code; they are none of ours.
@@ -152,14 +158,6 @@ def _find_comments(after: bytes) -> Iterator[tuple[int, int, str]]:
     positions = locate_positions(text, (start for start, _ in spans))
     for (line, column), (start, end) in zip(positions, spans, strict=True):
         yield line, column, text[start:end].decode("utf-8", "replace")
-
-
-def _is_too_costly(after: bytes) -> bool:
-    """Whether parsing could take very long: Python's parser reads an f-string again for each of its fields."""
-    if after.count(b"{") * len(after) <= _MAX_COST:
-        return False
-    spans = _comment_and_string_spans(after)
-    return sum((end - start) * after.count(b"{", start, end) for start, end in spans) > _MAX_COST
 
 
 def _comment_and_string_spans(text: bytes) -> Iterator[tuple[int, int]]:

@@ -39,7 +39,8 @@ def find_rust_violations(name: str, after: bytes, added: AddedLines = None) -> I
         yield from _scan_lines(after, added)
         return
     parsed = parse_tree(after, "rust")
-    for node, word in (*_find_in_parents(parsed), *_find_in_grandparents(parsed), *_find_unsafe(parsed)):
+    unsafe = ((node, "unsafe") for node in parsed.find_nodes({"pattern": "unsafe"}))
+    for node, word in (*_find_in_parents(parsed), *_find_in_grandparents(parsed), *unsafe):
         if is_added(parsed.position_of(node)[0], added):
             shown = f"{word}!" if word in _MACROS else word
             yield parsed.finding(node, f"rust-{word}", f"The added Rust uses {shown}", _FIXES[word])
@@ -71,10 +72,6 @@ def _find_in_grandparents(parsed: SyntaxTree) -> Iterator[tuple[Any, str]]:
                     is_call and word in _CALLS and node.kind() == "field_identifier"
                 ):
                     yield node, word
-
-
-def _find_unsafe(parsed: SyntaxTree) -> Iterator[tuple[Any, str]]:
-    return ((node, "unsafe") for node in parsed.find_nodes({"pattern": "unsafe"}))
 
 
 def _forbidden_word(node: Any) -> str:

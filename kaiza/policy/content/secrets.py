@@ -44,15 +44,13 @@ _KEY = re.compile(_PRIVATE_KEY)
 _FIX = "Remove it, and read it from the environment or a secret store"
 
 
-def _exact_pattern(name: str, pattern: bytes, not_followed_by: bytes) -> bytes:
-    """The pattern with its word boundaries, as one group."""
-    before = b"" if name in _DISTINCT_PREFIXES else _WORD_START
-    after = b"(?![" + not_followed_by + b"])" if not_followed_by else b""
-    return b"(" + before + pattern + after + b")"
-
-
 # One group per format, so that `lastindex` tells which one matched.
-_TOKEN = re.compile(b"|".join(_exact_pattern(name, pattern, tail) for name, _, pattern, tail in _FORMATS))
+_TOKEN = re.compile(
+    b"|".join(
+        b"(%s%s%s)" % (b"" if name in _DISTINCT_PREFIXES else _WORD_START, pattern, b"(?![%s])" % tail if tail else b"")
+        for name, _, pattern, tail in _FORMATS
+    )
+)
 _CANDIDATES = compile_patterns(_PRIVATE_KEY, *(pattern for _, _, pattern, _ in _FORMATS))
 """The same patterns without lookaround, which RE2 lacks: finds every line that `_TOKEN` does, and some others."""
 

@@ -41,8 +41,7 @@ def find_stubs(name: str, after: bytes, added: AddedLines = None) -> Iterator[Fi
         yield from _scan_lines(after, added)
     elif file_language is not None:
         parsed = parse_tree(after, file_language)
-        finders = (_find_notes, _find_empty_bodies, _find_empty_catches)
-        yield from sorted(finding for find in finders for finding in find(parsed, file_language, added))
+        yield from sorted([*_find_notes(parsed, file_language, added), *_find_empty(parsed, file_language, added)])
 
 
 def _find_notes(parsed: SyntaxTree, file_language: str, added: AddedLines) -> Iterator[Finding]:
@@ -57,14 +56,12 @@ def _find_notes(parsed: SyntaxTree, file_language: str, added: AddedLines) -> It
                         yield Finding(first + offset, column, ERROR, "stub-todo", *STUB_MESSAGES["stub-todo"])
 
 
-def _find_empty_bodies(parsed: SyntaxTree, file_language: str, added: AddedLines) -> Iterator[Finding]:
+def _find_empty(parsed: SyntaxTree, file_language: str, added: AddedLines) -> Iterator[Finding]:
+    """Functions and handlers of errors with empty bodies."""
     functions = parsed.find_kinds(_FUNCTIONS[file_language])
     empty = (node for node in functions if _has_empty_body(node) and not _is_constructor(node, file_language))
     for node in parsed.nodes_with_added_lines(empty, added):
         yield parsed.finding(node, "stub-empty-body", *STUB_MESSAGES["stub-empty-body"])
-
-
-def _find_empty_catches(parsed: SyntaxTree, file_language: str, added: AddedLines) -> Iterator[Finding]:
     clauses = () if file_language in _NO_CATCH else parsed.find_kinds(("catch_clause",))
     for node in parsed.nodes_with_added_lines(filter(_has_empty_body, clauses), added):
         yield parsed.finding(node, "stub-empty-catch", *_EMPTY_CATCH_MESSAGE)

@@ -69,7 +69,11 @@ class SyntaxTree:
 
     def nodes_with_added_lines(self, nodes: Iterable[Any], added: AddedLines) -> Iterator[Any]:
         """Those of the nodes that overlap an added line. The nodes must be in document order."""
-        return overlapping_added(((*self._line_range(node), node) for node in nodes), added)
+        edits = ((node, node.replace("")) for node in nodes)
+        spans = (
+            (self._position_at(edit.start_pos)[0], self._position_at(edit.end_pos)[0], node) for node, edit in edits
+        )
+        return overlapping_added(spans, added)
 
     def is_one_of(self, node: Any, *words: str) -> bool:
         """Whether the node exists and its text is one of these words."""
@@ -87,10 +91,6 @@ class SyntaxTree:
     @cached_property
     def _line_starts(self) -> list[int]:
         return list(accumulate((len(line) + 1 for line in self.text.split("\n")), initial=0))
-
-    def _line_range(self, node: Any) -> tuple[int, int]:
-        edit = node.replace("")
-        return self._position_at(edit.start_pos)[0], self._position_at(edit.end_pos)[0]
 
     def _position_at(self, at: int) -> tuple[int, int]:
         line = bisect_right(self._line_starts, at) - 1

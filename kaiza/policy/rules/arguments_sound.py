@@ -1,10 +1,11 @@
-"""Arguments match the tool's schema. Nothing is coerced, and all faults are reported at once."""
+"""Arguments match the tool's schema, and paths in them are inside the workspace. Nothing is coerced."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from kaiza.domain import errors
 from kaiza.domain.argument_faults import ArgumentFault, describe_fault
+from kaiza.policy.case import Case
 
 # One code names the whole error: that of the first kind in this order which occurs.
 _CODE_ORDER = ("MISSING_REQUIRED_FIELD", "INVALID_INPUT_TYPE", "INVALID_INPUT_FORMAT", "INVALID_INPUT_VALUE")
@@ -27,18 +28,25 @@ _REPORTED_BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "minItems", 
 
 
 def check_arguments_sound(faults: Iterable[ArgumentFault]) -> errors.SystemError | None:
-    """Refuse arguments with faults."""
+    """Refuse arguments with faults, and report all of them at once."""
     # A validator may report one fault several times, once for each branch of an alternative.
     described = (entry for fault in faults for entry in _describe_fault(fault))
     found = list({(entry["argument"], entry["code"]): entry for entry in described}.values())
     if not found:
         return None
     found.sort(key=lambda entry: (_CODE_ORDER.index(entry["code"]), entry["argument"]))
+    first, others = found[0], f", and {len(found) - 1} more; see cause" if len(found) > 1 else ""
+    hint = _HINTS.get(first["argument"], "") if first["code"] == "MISSING_REQUIRED_FIELD" else ""
     return errors.SystemError.tool_failure(
-        found[0]["code"],
-        human_message=_fault_sentence(found),
+        first["code"],
+        human_message=f"{describe_fault(first)}{others}. {hint}Correct the arguments and call again.",
         cause={"faults": found[:_MAX_FAULTS], "count": len(found)},
     )
+
+
+def check_path_sound(case: Case) -> errors.SystemError | None:
+    """Refuse a path that is absolute, not normal or outside the workspace, with the error of parsing it."""
+    return case.fault
 
 
 def _describe_fault(fault: ArgumentFault) -> list[dict[str, Any]]:
@@ -53,9 +61,3 @@ def _describe_fault(fault: ArgumentFault) -> list[dict[str, Any]]:
     if fault.keyword in _REPORTED_BOUNDS:
         described[fault.keyword] = fault.value
     return [described]
-
-
-def _fault_sentence(found: list[dict[str, Any]]) -> str:
-    others = f", and {len(found) - 1} more; see cause" if len(found) > 1 else ""
-    hint = _HINTS.get(found[0]["argument"], "") if found[0]["code"] == "MISSING_REQUIRED_FIELD" else ""
-    return f"{describe_fault(found[0])}{others}. {hint}Correct the arguments and call again."

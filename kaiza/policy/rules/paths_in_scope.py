@@ -11,15 +11,17 @@ _DRAFT_ANOTHER = "draft another plan with save_plan"
 
 def check_paths_in_scope(case: Case) -> errors.SystemError | None:
     """Refuse the first operation out of scope, with the patterns nearest to its path."""
-    plan = case.parsed.plan if case.parsed else None
+    plan = case.plan
     if plan is None:
         return errors.SystemError.invariant_violation("PLAN_EXPECTED")
     violation = scope.find_violation(plan, plan.phase(case.arguments.get("phase_id")), case.requested_operations)
     if violation is None:
         return None
+    # A dry run changes nothing, so it does not lock the role either.
+    lock_notice = "" if case.arguments.get("dry_run") else " Changes are locked until write_report says what happened."
     return errors.SystemError.tool_failure(
         "PLAN_SCOPE_VIOLATION",
-        human_message=_violation_sentence(violation) + _lock_notice(case),
+        human_message=f"{_violation_sentence(violation)}{lock_notice}",
         cause={
             "rule": "paths_in_scope",
             "plan_id": plan.plan_id,
@@ -43,8 +45,3 @@ def _violation_sentence(violation: scope.ScopeViolation) -> str:
     if violation.nearest_patterns:
         return f"The {level} does not allow {operation} here. Use a path that matches nearest, or {_DRAFT_ANOTHER}."
     return f"The {level} does not allow {operation} at all. To continue, {_DRAFT_ANOTHER}."
-
-
-def _lock_notice(case: Case) -> str:
-    # A dry run changes nothing, so it does not lock the role either.
-    return "" if case.arguments.get("dry_run") else " Changes are locked until write_report says what happened."

@@ -6,7 +6,7 @@ from kaiza.policy.case import Case
 
 def check_phase_named(case: Case) -> errors.SystemError | None:
     """Refuse a missing or unknown phase."""
-    plan = case.parsed.plan if case.parsed else None
+    plan = case.plan
     phase_id = case.arguments.get("phase_id")
     if plan is None or (phase_id is None and not plan.phases) or plan.phase(phase_id):
         return None

@@ -41,7 +41,7 @@ def check_plan_unchanged(case: Case) -> errors.SystemError | None:
 def check_plan_not_withdrawn(case: Case) -> errors.SystemError | None:
     """Refuse a plan that a person withdrew here, by command or by editing its status."""
     # Git, or an agent's test, can set the status back to APPROVED; only a new approval by command lifts this.
-    plan = case.parsed.plan if case.parsed else None
+    plan = case.plan
     action = case.audit_state.withdrawn.get(case.plan_id or "") or case.evidence.withdrawn_here
     if plan is None or plan.status != APPROVED or action is None:
         return None
@@ -58,7 +58,7 @@ def check_plan_not_withdrawn(case: Case) -> errors.SystemError | None:
 
 def check_plan_approved(case: Case) -> errors.SystemError | None:
     """Refuse a plan without APPROVED status, an expired one, and one not approved in the way the workspace requires."""
-    plan = case.parsed.plan if case.parsed else None
+    plan = case.plan
     if plan is None:
         return _not_approved_error(case, None, "unreadable", "Ask a person to correct it.")
     if plan.status != APPROVED:
@@ -70,15 +70,23 @@ def check_plan_approved(case: Case) -> errors.SystemError | None:
     if approval_basis(case) is not None:
         return None
     if case.required_approval == "edit":
-        return _arrived_approved_error(case, plan)
-    reason = {"signature": "signature"}.get(case.required_approval, "approval_by_command")
-    sign = " --sign" if reason == "signature" else ""
-    return _not_approved_error(case, plan, reason, f"Ask a person to run kaiza plan approve{sign}.")
+        came_by = case.evidence.came_by or "unseen"
+        return errors.SystemError.invariant_violation(
+            "PLAN_ARRIVED_APPROVED",
+            error_code="PLAN_NOT_APPROVED",
+            human_message=(
+                f"Approved in the file, but it {ARRIVALS[came_by]}. Ask a person: kaiza plan approve {plan.plan_id}"
+            ),
+            cause={"rule": "plan_approved", "plan_id": plan.plan_id, "came_by": came_by, **_list_problems(case)},
+        )
+    if case.required_approval == "signature":
+        return _not_approved_error(case, plan, "signature", "Ask a person to run kaiza plan approve --sign.")
+    return _not_approved_error(case, plan, "approval_by_command", "Ask a person to run kaiza plan approve.")
 
 
 def approval_basis(case: Case) -> str | None:
     """What a plan's approval rests on: `signed`, `command`, `edited`, `merged`, as it was sealed; None if nothing."""
-    plan, evidence = case.parsed.plan if case.parsed else None, case.evidence
+    plan, evidence = case.plan, case.evidence
     if plan is None or plan.status != APPROVED:
         return None
     signed = "signed" if evidence.signer else None
@@ -102,23 +110,6 @@ def sealed_hash(case: Case) -> str | None:
         return None
     seal = case.audit_state.seals.get(case.plan_id)
     return case.audit_state.approvals.get(case.plan_id) or (seal.plan_hash if seal else None)
-
-
-def _arrived_approved_error(case: Case, plan: Plan) -> errors.SystemError:
-    came_by = case.evidence.came_by or "unseen"
-    return errors.SystemError.invariant_violation(
-        "PLAN_ARRIVED_APPROVED",
-        error_code="PLAN_NOT_APPROVED",
-        human_message=(
-            f"Approved in the file, but it {ARRIVALS[came_by]}. Ask a person: kaiza plan approve {plan.plan_id}"
-        ),
-        cause={
-            "rule": "plan_approved",
-            "plan_id": plan.plan_id,
-            "came_by": came_by,
-            **_list_problems(case),
-        },
-    )
 
 
 def _not_approved_error(case: Case, plan: Plan | None, reason: str, next_step: str) -> errors.SystemError:

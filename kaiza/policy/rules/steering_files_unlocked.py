@@ -7,7 +7,7 @@ from kaiza.policy.case import Case
 
 def check_steering_files_unlocked(case: Case) -> errors.SystemError | None:
     """Refuse a steering file that the plan does not list under `scope.unlock`."""
-    plan = case.parsed.plan if case.parsed else None
+    plan = case.plan
     operation_paths = (path for operation in case.requested_operations for path in operation.paths)
     for path in (*case.paths, *operation_paths):
         if plan is None or not scope.is_unlocked(plan, path):

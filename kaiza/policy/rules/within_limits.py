@@ -8,24 +8,21 @@ from kaiza.policy.case import Case
 
 def check_limits_before(case: Case) -> errors.SystemError | None:
     """Refuse if the limit on refusals, operations or files would be exceeded."""
-    plan = case.parsed.plan if case.parsed else None
+    plan, operations = case.plan, case.requested_operations
     if plan is None:
         return None
-    operations = case.requested_operations
+    usage = case.audit_state.usage.get(plan.plan_id) or PlanUsage()
     paths = [str(path) for operation in operations for path in operation.paths]
-    return _limit_error(plan, limits.overrun_before(plan.limits, _plan_usage(case, plan), paths, len(operations)))
+    return _limit_error(plan, limits.overrun_before(plan.limits, usage, paths, len(operations)))
 
 
 def check_limits_after(case: Case) -> errors.SystemError | None:
     """Refuse if the limit on lines or bytes would be exceeded."""
-    plan = case.parsed.plan if case.parsed else None
+    plan = case.plan
     if plan is None:
         return None
-    return _limit_error(plan, limits.overrun_after(plan.limits, _plan_usage(case, plan), case.lines, case.bytes))
-
-
-def _plan_usage(case: Case, plan: Plan) -> PlanUsage:
-    return case.audit_state.usage.get(plan.plan_id) or PlanUsage()
+    usage = case.audit_state.usage.get(plan.plan_id) or PlanUsage()
+    return _limit_error(plan, limits.overrun_after(plan.limits, usage, case.lines, case.bytes))
 
 
 def _limit_error(plan: Plan, overrun: limits.Overrun | None) -> errors.SystemError | None:

@@ -5,7 +5,7 @@ from kaiza.policy.case import Case
 
 
 def check_workspace_adopted(case: Case) -> errors.SystemError | None:
-    """Refuse changes in a workspace that came from elsewhere, until a person adopts it."""
+    """Refuse until `kaiza adopt`."""
     if not case.foreign:
         return None
     return errors.SystemError.invariant_violation(

@@ -6,7 +6,8 @@ from typing import Any
 
 from kaiza.domain.change import Change
 from kaiza.domain.paging.response_size import AnswerBudget
-from kaiza.domain.text import lines, unified_diff
+from kaiza.domain.paths.shown_names import escape_name
+from kaiza.domain.text import unified_diff
 from kaiza.domain.text.unified_diff import FileDiff, FileVersion
 from kaiza.tools.changing.target_file import TargetFile
 from kaiza.tools.view import Answer, WorkspaceView
@@ -20,7 +21,7 @@ _MAX_SUMMARY = 200
 def change_output(change: Change, *, dry_run: bool) -> dict[str, Any]:
     """The members of one change; a hash only where a file exists on that side."""
     output: dict[str, Any] = {
-        "path": lines.escape_bytes(str(change.path)),
+        "path": escape_name(str(change.path)),
         "operation": change.operation,
         "size": change.size,
         "lines_added": change.lines_added,
@@ -32,14 +33,14 @@ def change_output(change: Change, *, dry_run: bool) -> dict[str, Any]:
         if getattr(change, name) is not None:
             output[name] = getattr(change, name)
     if change.source is not None:
-        output["source"] = lines.escape_bytes(str(change.source))
+        output["source"] = escape_name(str(change.source))
     return output
 
 
 def answer_unchanged(target: TargetFile, *, dry_run: bool) -> Answer:
     """The answer for a file that already has the requested content."""
     change = Change(target.path, "modify", target.hash, target.hash, target.size)
-    summary = f"{lines.escape_bytes(str(target.path))} already has this content; nothing was changed."
+    summary = f"{escape_name(str(target.path))} already has this content; nothing was changed."
     return Answer({**change_output(change, dry_run=dry_run), "unchanged": True, "summary": _shorten(summary)})
 
 
@@ -47,9 +48,9 @@ def answer_change(
     change: Change, target: TargetFile | None, view: WorkspaceView, *, dry_run: bool, diff: FileDiff | None = None
 ) -> Answer:
     """The answer with one proposed change of a target; with the diff if it is given, or if nothing is to be changed."""
-    path = lines.escape_bytes(str(change.path))
+    path = escape_name(str(change.path))
     if change.source is not None:
-        path = f"{lines.escape_bytes(str(change.source))} to {path}"
+        path = f"{escape_name(str(change.source))} to {path}"
     count = f", +{change.lines_added} -{change.lines_removed} lines" if change.operation != "move" else ""
     verb = f"Would {change.operation}" if dry_run else _PAST_VERBS[change.operation]
     output = {**change_output(change, dry_run=dry_run), "summary": _shorten(f"{verb} {path}{count}.")}

@@ -152,7 +152,7 @@ def _examine_path(path: str, inverse: Inverse, draft: UndoDraft, view: Workspace
         if error.error_code not in _NOT_REGULAR_FILE:
             raise
         made = draft.made_directories
-        obstacles = None if made is None else _find_obstacles(parsed, view, draft.known, made)
+        obstacles = None if made is None else find_obstacles(parsed, view, draft.known, made)
         if obstacles is None:
             is_directory = isinstance(error.cause, Mapping) and error.cause.get("why") == "directory"
             draft.skip(path, DIRECTORY_IN_PLACE if made is not None and is_directory else CHANGED_SINCE)
@@ -180,7 +180,7 @@ def _decide_path(found: PathRestoration, inverse: Inverse, draft: UndoDraft, rea
         draft.remarks[path] = reason or CHANGED_SINCE
 
 
-def _find_obstacles(
+def find_obstacles(
     path: RelPath, view: WorkspaceView, known: Collection[str], made: Collection[str]
 ) -> frozenset[str] | None:
     """Files that have to be deleted before a file can be created at this path; None if more is in the way.

@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Callable
 
 from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
-from kaiza.domain.text import lines
+from kaiza.domain.paths.shown_names import escape_name
 from kaiza.tools.project.workspace_walk import visit_workspace
 from kaiza.tools.view import Answer, WalkEntry, WorkspaceView
 
@@ -25,7 +25,7 @@ def run(_request: object, view: WorkspaceView) -> Answer:
             return
         # The type is the name's ending; a name like `Makefile` or `.profile` has none.
         stem, _, ending = entry.path.rpartition("/")[2].rpartition(".")
-        type_name = lines.escape_bytes(ending.lower()[:_MAX_TYPE_CHARACTERS]) if stem and ending else _NO_TYPE
+        type_name = escape_name(ending.lower()[:_MAX_TYPE_CHARACTERS]) if stem and ending else _NO_TYPE
         totals = by_type.setdefault(type_name, [0, 0])
         totals[0] += 1
         totals[1] += metadata.size
@@ -36,9 +36,7 @@ def run(_request: object, view: WorkspaceView) -> Answer:
     stopped, notes = visit_workspace(view, view.caps.assets_guard_ms, add_entry)
     count, size = (sum(totals[index] for totals in by_type.values()) for index in (0, 1))
     # Of files of one size, the first by path.
-    large = [
-        {"path": lines.escape_bytes(path), "bytes": -negated} for negated, path in heapq.nsmallest(MAX_LARGE, largest)
-    ]
+    large = [{"path": escape_name(path), "bytes": -negated} for negated, path in heapq.nsmallest(MAX_LARGE, largest)]
     output = {"totalAssets": count, "totalBytes": size, "largeAssets": large}
     page = PageBuilder(MAX_TYPES, AnswerBudget.choose(view.caps), output)
     rows = ({"type": name, "count": by_type[name][0], "bytes": by_type[name][1]} for name in sorted(by_type))

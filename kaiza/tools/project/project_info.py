@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from kaiza.domain.paths import rel_path
-from kaiza.domain.text import lines
+from kaiza.domain.paths.shown_names import escape_name
 from kaiza.tools.project.workspace_walk import visit_workspace
 from kaiza.tools.view import Answer, WorkspaceView
 
@@ -14,7 +14,7 @@ def run(_request: object, view: WorkspaceView) -> Answer:
     counts: Counter[str] = Counter()
     stopped, notes = visit_workspace(view, view.caps.find_guard_ms, lambda entry, _is_over: counts.update([entry.type]))
     output: dict[str, Any] = {
-        "name": lines.escape_bytes(view.root.rpartition("/")[2]),
+        "name": escape_name(view.root.rpartition("/")[2]),
         "root": rel_path.to_uri(view.root, rel_path.ROOT),
         "files": counts["file"],
         "directories": counts["directory"],

@@ -7,6 +7,7 @@ from typing import Any
 from kaiza.domain import errors
 from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
 from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.paths.shown_names import escape_name
 from kaiza.domain.references.finders import CONFIGURED_KINDS, choose_finder
 from kaiza.domain.references.reference import Reference, find_candidates
 from kaiza.domain.text import lines
@@ -85,8 +86,8 @@ class ReferenceChecker:
                 return
             if self._is_missing(entry.real, reference):
                 rows = self.scripts if reference.kind in CONFIGURED_KINDS else self.references
-                target = lines.escape_bytes(reference.target)[:MAX_TARGET_CHARACTERS]
-                path = lines.escape_bytes(entry.path)
+                target = escape_name(reference.target)[:MAX_TARGET_CHARACTERS]
+                path = escape_name(entry.path)
                 rows.add({"path": path, "line": reference.line, "target": target, "kind": reference.kind})
 
     def _read_text(self, entry: WalkEntry) -> str | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.paths.shown_names import escape_name
 from kaiza.domain.text import lines
 from kaiza.tools.reading import file_reader
 from kaiza.tools.view import Answer, WorkspaceView
@@ -28,7 +29,7 @@ def run(request: Request, view: WorkspaceView) -> Answer:
     """Describe the path; open only a regular file that may be read."""
     entry = view.stat(request.path)
     output: dict[str, Any] = {
-        "path": lines.escape_bytes(str(entry.real)),
+        "path": escape_name(str(entry.real)),
         "type": entry.type,
         "modified": entry.modified,
         "mode": f"{entry.mode:04o}",

@@ -9,7 +9,7 @@ from kaiza.domain.paging import cursor
 from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.domain.text import lines
+from kaiza.domain.paths.shown_names import escape_name
 from kaiza.tools.reading.tree_scan import GlobFilter, ScanTimeout, iterate_with_progress, require_hits_within_cap
 from kaiza.tools.view import Answer, Walk, WorkspaceView
 
@@ -84,7 +84,7 @@ def _collect_page(
         if not full:
             metadata = entry.stat_entry() if entry.type == "file" else None
             size = {} if metadata is None or metadata.size is None else {"size": metadata.size}
-            item = {"path": lines.escape_bytes(entry.path), "type": entry.type, **size}
+            item = {"path": escape_name(entry.path), "type": entry.type, **size}
             full = not page.add(item, (entry.path, hits))
         if full and has_counted():
             break  # the first page counts to the end, so that too many hits are refused at once

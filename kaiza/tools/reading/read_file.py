@@ -7,6 +7,7 @@ from typing import Any
 from kaiza.domain.paging.response_size import AnswerBudget
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.paths.shown_names import escape_name
 from kaiza.domain.text import lines
 from kaiza.domain.text.lines import RANGE_DASH, LineWindow
 from kaiza.tools.reading import file_reader
@@ -63,7 +64,7 @@ def read_window(request: Request, view: WorkspaceView, budget: AnswerBudget) -> 
         summary = file_reader.summarize_file(file, view, window, with_hash=request.with_hash)
         size = summary.size if summary else file.size
         output: dict[str, Any] = {
-            "path": lines.escape_bytes(str(file.real)),
+            "path": escape_name(str(file.real)),
             "uri": rel_path.to_uri(view.root, file.real),
             "size": size,
             "start_line": window.start_line,

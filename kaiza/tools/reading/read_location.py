@@ -8,7 +8,7 @@ from kaiza.domain import errors
 from kaiza.domain.paging.response_size import AnswerBudget
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.domain.text import lines
+from kaiza.domain.paths.shown_names import escape_name
 from kaiza.domain.text.lines import LF, RANGE_DASH, LineWindow, excerpt
 from kaiza.tools.reading import file_reader
 from kaiza.tools.view import Answer, WorkspaceView
@@ -59,7 +59,7 @@ def run(request: Request, view: WorkspaceView) -> Answer:
     ]
     output: dict[str, Any] = {
         "uri": rel_path.to_uri(view.root, file.real),
-        "path": lines.escape_bytes(str(file.real)),
+        "path": escape_name(str(file.real)),
         "position": {"line": request.line, "character": request.character},
         "lines": shown,
     }

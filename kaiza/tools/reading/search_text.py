@@ -10,6 +10,7 @@ from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.protected_names import is_in_log_directory
 from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.paths.shown_names import escape_name
 from kaiza.domain.text import lines, search
 from kaiza.domain.text.lines import LF, LineChunk, LineTooLongError, excerpt
 from kaiza.domain.text.search import Matcher, SearchHit
@@ -207,7 +208,7 @@ class HitCollector:
     def _build_item(self, real: RelPath, chunk: LineChunk, hit: SearchHit) -> dict[str, Any]:
         data, begin, end = chunk.data, hit.line_start, hit.line_end
         item: dict[str, Any] = {
-            "path": lines.escape_bytes(str(real)),
+            "path": escape_name(str(real)),
             "range": {
                 "start": {"line": hit.line, "character": hit.start},
                 "end": {"line": hit.line, "character": hit.end},

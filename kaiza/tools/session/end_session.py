@@ -1,9 +1,9 @@
 """Tool `end_session`: close the session, list its net changes, and what changed without Kaiza."""
 
-from kaiza.domain.audit import canonical_json
 from kaiza.domain.audit.inverse_changes import net_changes
 from kaiza.domain.manifest.report import MAX_ANSWERED
 from kaiza.domain.paging.list_cut import cut_lists
+from kaiza.domain.paths.shown_names import escape_name
 from kaiza.tools.session.session_status import session_counts
 from kaiza.tools.view import Answer, WorkspaceView
 
@@ -22,9 +22,9 @@ def run(_request: object, view: WorkspaceView) -> Answer:
     output = {
         "counts": counts,
         "changes": changes,
-        # Bytes of names that are not UTF-8 are written as in the log.
         "ungoverned": [
-            canonical_json.to_recordable(change.as_answer())[0] for change in report.ungoverned[:MAX_ANSWERED]
+            {name: escape_name(value) for name, value in change.as_answer().items()}
+            for change in report.ungoverned[:MAX_ANSWERED]
         ],
         "ungoverned_count": report.ungoverned_count,
         "manifest": coverage.state,

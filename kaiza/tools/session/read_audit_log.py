@@ -52,11 +52,11 @@ def run(request: Request, view: WorkspaceView) -> Answer:
         if not record.has_known_form(each):
             odd_count += 1
         elif _matches(request, each):
-            item = each if is_asked else _shorten_record(each, budget)
-            if not page.add(item, (each["seq"],)):
+            item = each.members if is_asked else _shorten_record(each.members, budget)
+            if not page.add(item, (each.seq,)):
                 more = True
                 break
-            cut += [each["seq"]] if item is not each else []
+            cut += [each.seq] if item is not each.members else []
     output: dict[str, Any] = {"items": page.items}
     if more:
         output["nextCursor"] = cursor.encode(NAME, request.arguments, page.last_key)
