@@ -105,26 +105,26 @@ class ToolView:
         checked = "whole" if self.workspace.log.background_check.is_done else "tail"
         return {"seq": head.seq, "entry_hash": head.entry_hash, "verdict": verdict, "checked": checked}
 
-    def session_changes(self) -> list[Mapping[str, Any]]:
+    def session_changes(self) -> list[Record]:
         """Records of all changes since the first one of this session, in order, including those of other sessions."""
         seqs = self.audit_state.changed.get(self.session.session_id)
         records = self._until_out_of_time(self.read_records(seqs[0])) if seqs else ()
-        return [_undo_members(record) for record in records if took_effect(record)]
+        return [_without_rest(record) for record in records if took_effect(record)]
 
-    def changes_since(self, request_ids: Collection[str]) -> list[Mapping[str, Any]]:
+    def changes_since(self, request_ids: Collection[str]) -> list[Record]:
         """Records of all changes since the earliest of these calls, in order.
 
         Reads the log from its end, down to records from elsewhere. An undo by a person is included, but cannot be
         asked for: it has no request id.
         """
         missing = set(request_ids)
-        changes: list[Mapping[str, Any]] = []
+        changes: list[Record] = []
         for record in self._until_out_of_time(read_records(self.root, reverse=True)):
             if not missing or record.seq <= self.workspace.binding.adopted_seq:
                 break
             if took_effect(record):
-                missing.discard(record["request_id"])
-                changes.append(_undo_members(record))
+                missing.discard(record.request_id)
+                changes.append(_without_rest(record))
         return changes[::-1]
 
     def _until_out_of_time(self, records: Iterator[Record]) -> Iterator[Record]:
@@ -268,7 +268,7 @@ class ToolView:
             raise self.refuse_read(real)
 
 
-def _undo_members(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The members of a recorded change that an undo needs: a quarter of the record. There may be thousands."""
-    members = ("seq", "kind", "request_id", "session_id", "tool_name", "plan_hash", "changes", "detail")
-    return {name: record[name] for name in members}
+def _without_rest(record: Record) -> Record:
+    """The record with the members that an undo needs: a quarter of it. There may be thousands."""
+    needed = ("seq", "kind", "request_id", "session_id", "tool_name", "plan_hash", "changes", "detail")
+    return Record({name: record.members[name] for name in needed})

@@ -270,10 +270,10 @@ class WorkspaceView(CachesView, Protocol):
     def verify_news(self) -> Mapping[str, Any]:
         """Verify the part of the log that is new; return the verdict and the head before this call."""
 
-    def session_changes(self) -> Sequence[Mapping[str, Any]]:
+    def session_changes(self) -> Sequence[Record]:
         """Records of all changes since the session's first, in order; other sessions' included."""
 
-    def changes_since(self, request_ids: Collection[str]) -> Sequence[Mapping[str, Any]]:
+    def changes_since(self, request_ids: Collection[str]) -> Sequence[Record]:
         """Records of all changes since the first of these calls, in order."""
 
     # --- the session. These tell the store that it begins or ends; no file of the user's is written.

@@ -11,7 +11,7 @@ from kaiza.tools.view import Answer, WorkspaceView
 def run(_request: object, view: WorkspaceView) -> Answer:
     """Summarize the session. It is closed once the record of this call is written."""
     counts = session_counts(view.session)
-    changes = net_changes(change for record in view.session_changes() for change in record["changes"])
+    changes = net_changes(change for record in view.session_changes() for change in record.changes)
     report = view.end_manifest()
     coverage, outside = report.coverage, f"Changed without Kaiza: {report.ungoverned_count}."
     if coverage.gaps == ("not_bound",):

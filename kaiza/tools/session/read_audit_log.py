@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain.audit import record
+from kaiza.domain.audit.record import Record
 from kaiza.domain.paging import cursor
 from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
 from kaiza.tools.view import Answer, WorkspaceView
@@ -46,45 +47,45 @@ def run(request: Request, view: WorkspaceView) -> Answer:
     is_asked = request.page_size is not None
     budget = AnswerBudget.choose(view.caps, is_asked=is_asked)
     page = PageBuilder(request.page_size or view.caps.default_page_items, budget)
-    more, odd_count, cut = False, 0, []
+    odd_count, cut = 0, []
+    output: dict[str, Any] = {"items": page.items}
     for each in view.read_records(request.since_seq):
         # A log that came with a clone may hold records of any form.
         if not record.has_known_form(each):
             odd_count += 1
         elif _matches(request, each):
-            item = each.members if is_asked else _shorten_record(each.members, budget)
+            item = each.members if is_asked else _shorten_record(each, budget)
             if not page.add(item, (each.seq,)):
-                more = True
+                output["nextCursor"] = cursor.encode(NAME, request.arguments, page.last_key)
                 break
             cut += [each.seq] if item is not each.members else []
-    output: dict[str, Any] = {"items": page.items}
-    if more:
-        output["nextCursor"] = cursor.encode(NAME, request.arguments, page.last_key)
-    summary = f"{len(page.items)} records.{cursor.NEXT_PAGE if more else ''}"
+    more = cursor.NEXT_PAGE if "nextCursor" in output else ""
     diagnostics = [f"Left out {odd_count} records of a form that Kaiza does not write."] if odd_count else []
     diagnostics += [f"Record {seq} is cut. For all of it, pass since_seq {seq} and pageSize 1." for seq in cut]
-    return Answer({**output, "summary": summary}, diagnostics=diagnostics)
+    return Answer({**output, "summary": f"{len(page.items)} records.{more}"}, diagnostics=diagnostics)
 
 
-def _shorten_record(each: dict[str, Any], budget: AnswerBudget) -> dict[str, Any]:
-    """The record; one that is larger than an answer without its longest members."""
-    shown = dict(each)
-    for name in sorted(_LONG_MEMBERS & each.keys(), key=lambda name: budget.count_bytes(each[name]), reverse=True):
+def _shorten_record(each: Record, budget: AnswerBudget) -> dict[str, Any]:
+    """The members of the record; of one that is larger than an answer not the longest ones."""
+    members = each.members
+    shown = dict(members)
+    for name in sorted(
+        _LONG_MEMBERS & members.keys(), key=lambda name: budget.count_bytes(members[name]), reverse=True
+    ):
         if budget.count_bytes(shown) <= budget.max_bytes:
             break
         del shown[name]
-    return each if len(shown) == len(each) else shown
+    return members if len(shown) == len(members) else shown
 
 
-def _matches(request: Request, each: Mapping[str, Any]) -> bool:
+def _matches(request: Request, each: Record) -> bool:
     """Whether a record passes the filter. A path may be in its arguments or in its changes."""
-    if request.tool_name not in (None, each["tool_name"]) or request.outcome not in (None, each["outcome"]):
+    if request.tool_name not in (None, each.tool_name) or request.outcome not in (None, each.outcome):
         return False
     if request.path is None:
         return True
-    arguments = each.get("arguments") or {}
-    paths = [arguments.get(name) for name in ("path", "source", "destination")]
-    listed = arguments.get("paths")  # redacted to an object if too long
+    paths = [each.arguments.get(name) for name in ("path", "source", "destination")]
+    listed = each.arguments.get("paths")  # redacted to an object if too long
     paths += listed if isinstance(listed, list) else []
-    paths += [change[name] for change in each["changes"] or () for name in ("path", "source")]
+    paths += [change[name] for change in each.changes for name in ("path", "source")]
     return request.path in paths
