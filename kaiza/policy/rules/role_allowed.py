@@ -4,7 +4,7 @@ A server bound to one role, or a token for one, begins sessions of that role onl
 """
 
 from kaiza.domain import errors
-from kaiza.domain.roles import describe_role
+from kaiza.domain.roles import describe_role, parse_role
 from kaiza.policy.case import Case
 
 
@@ -25,7 +25,7 @@ def check_role_allowed(case: Case) -> errors.SystemError | None:
 
 def check_role_bound(case: Case) -> errors.SystemError | None:
     """Refuse `begin_session` with the other role."""
-    role = case.arguments.get("role")
+    role = parse_role(case.arguments.get("role") or "") or None
     for subject, bound_role in (("server serves", case.bound_role), ("token is for", case.token_role)):
         if None not in (bound_role, role) and role != bound_role:
             only = f"This {subject} the {describe_role(bound_role)} only."
