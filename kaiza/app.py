@@ -15,6 +15,7 @@ from kaiza.domain.caps import Caps
 from kaiza.domain.tool_card import ToolCard, ToolOffer, map_aliases
 from kaiza.store.audit.determinism import lock_roots, require_mode
 from kaiza.store.config.schema_registry import SchemaRegistry
+from kaiza.store.human_decisions import record_withdrawals
 from kaiza.store.workspace import Workspace
 from kaiza.tools.registry import AGENT_TOOLS, Tool
 from kaiza.wire.protocol_versions import PROTOCOL_VERSIONS

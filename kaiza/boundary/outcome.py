@@ -10,7 +10,6 @@ from typing import Any
 from kaiza.boundary.answer_form import limit_answer
 from kaiza.boundary.call import Call, Services
 from kaiza.boundary.case import find_plan
-from kaiza.boundary.withdrawal_records import record_withdrawals
 from kaiza.domain import error_codes, error_envelope, errors
 from kaiza.domain.audit import record, redaction
 from kaiza.domain.audit.projection import Session
@@ -21,6 +20,7 @@ from kaiza.domain.paging.response_size import AnswerBudget
 from kaiza.domain.plain_values import ask, describe_exception, is_instance, plain_text, type_name
 from kaiza.store.audit import log_file
 from kaiza.store.config import roots
+from kaiza.store.human_decisions import record_withdrawals
 from kaiza.store.workspace import Workspace
 from kaiza.tools.view import Answer, PlanDraft, ReportDraft
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kaiza.boundary.withdrawal_records import record_withdrawals
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, require_plan
@@ -24,6 +23,7 @@ from kaiza.queries.plan_review import diff_since_approval, review_plan
 from kaiza.queries.workspaces import find_person_name, require_sound_log
 from kaiza.render import plans
 from kaiza.store import human_decisions
+from kaiza.store.human_decisions import record_withdrawals
 from kaiza.store.trust.signed_plans import write_signature
 from kaiza.store.workspace import Workspace
 
