@@ -7,7 +7,6 @@ from types import MappingProxyType
 import kaiza
 from kaiza import boundary
 from kaiza.boundary import Call, DeterministicClock, Handler, Services, SystemClock
-from kaiza.boundary.withdrawal_records import record_withdrawals
 from kaiza.clock import current_timestamp
 from kaiza.domain import error_codes, errors
 from kaiza.domain.call import CallRequest, Outcome

@@ -9,6 +9,7 @@ from kaiza.cli.console import output
 from kaiza.cli.console.id_prefix import resolve_id
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import MAX_ID_LENGTH, is_plan_id
+from kaiza.domain.refusal import RefusedError
 from kaiza.queries import workspaces
 from kaiza.queries.workspaces import Workspace
 from kaiza.render.terminal import escape
@@ -98,9 +99,9 @@ def parse_plan_id(text: str) -> str:
 
 
 def require_plan(workspace: Workspace, prefix: str) -> StoredPlan:
-    """The one plan whose id begins so, as its file is now; a CommandError if there is none or several."""
+    """The one plan whose id begins so, as its file is now; refused if there is none or several."""
     plan_id = resolve_id(workspace.plans.plan_ids(), prefix, "plan", PLAN_ADVICE)
     stored = workspace.plans.read(plan_id)
     if stored is None:
-        raise output.CommandError(f"There is no plan {plan_id}. {PLAN_ADVICE}", output.FAILURE)
+        raise RefusedError(f"There is no plan {plan_id}. {PLAN_ADVICE}")
     return stored
