@@ -73,7 +73,7 @@ def propose(workspace: Workspace, stored: StoredPlan, person: str, key: Path | N
         raise RefusedError(
             'A signed plan needs a date. Nothing was approved. Add expires: "2030-01-31T18:00:00Z" to its head.'
         )
-    review = review_plan(workspace, stored, now)
+    review = review_plan(workspace, stored)
     # Compared with the content to be approved: the status line is then no difference.
     review["difference"] = diff_since_approval(workspace, stored.plan_id, content)
     return Proposal(stored, content, plan_hash, review, key)

@@ -57,7 +57,7 @@ class Decision:
     path: str
 
 
-def propose(workspace: Workspace, plan_id: str, title: str, author: str) -> Proposal:  # noqa: ARG001  the form of a decision
+def propose(_workspace: Workspace, plan_id: str, title: str, author: str) -> Proposal:
     """A draft with this title. Refused if the title or the name cannot be written into a plan."""
     # JSON strings are YAML strings too, so that no title or name can break out of its field.
     quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in (("title", title), ("author", author))}
@@ -71,7 +71,7 @@ def propose(workspace: Workspace, plan_id: str, title: str, author: str) -> Prop
     return Proposal(plan_id, content, parsed.plan_hash)
 
 
-def decide(workspace: Workspace, proposal: Proposal, person: str) -> Decision:  # noqa: ARG001  a draft is not recorded
+def decide(workspace: Workspace, proposal: Proposal, _person: str) -> Decision:
     """Write the file; nothing is recorded, because a draft allows nothing. Refused if there is a file of this name."""
     try:
         return Decision(str(workspace.plans.create(proposal.plan_id, proposal.content)))

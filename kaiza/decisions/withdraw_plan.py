@@ -1,7 +1,6 @@
 """Withdraw a plan: reject a draft, or revoke an approval. In force from the next call on."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from kaiza.domain.plans import parser
 from kaiza.domain.plans.parser import StoredPlan
@@ -32,7 +31,7 @@ class Decision:
     plan_hash: str
 
 
-def propose(workspace: Workspace, stored: StoredPlan, status: str, reason: str) -> Proposal:  # noqa: ARG001  the form of a decision
+def propose(_workspace: Workspace, stored: StoredPlan, status: str, reason: str) -> Proposal:
     """The end of a plan, as REJECTED or REVOKED. Refused if the plan has errors or its status does not allow it."""
     plan = stored.parsed.plan
     if plan is None:
@@ -54,8 +53,9 @@ def decide(workspace: Workspace, proposal: Proposal, person: str) -> Decision:
     plan_id, seen_hash = proposal.stored.plan_id, proposal.stored.parsed.plan_hash
     action = "reject" if proposal.status == REJECTED else "revoke"
     detail = {"reason": proposal.reason, "seen_hash": seen_hash}
-    members: dict[str, Any] = {"plan_id": plan_id, "plan_hash": proposal.plan_hash, "detail": detail}
-    human_decisions.record_decision(workspace, action, person, **members)
+    human_decisions.record_decision(
+        workspace, action, person, plan_id=plan_id, plan_hash=proposal.plan_hash, detail=detail
+    )
     if not workspace.plans.replace(plan_id, seen_hash, proposal.content):
         raise RefusedError(
             "The plan's file changed in the meantime. The plan allows nothing now, because your decision is "

@@ -60,8 +60,9 @@ def describe_unlisted(workspace: Workspace) -> str | None:
     return f"{count:,} older plan files are not listed. Move those that are done out of plans/."
 
 
-def review_plan(workspace: Workspace, stored: StoredPlan, now: str) -> dict[str, Any]:
-    """One plan in full."""
+def review_plan(workspace: Workspace, stored: StoredPlan) -> dict[str, Any]:
+    """One plan in full, as it is now."""
+    now = current_timestamp()
     plan = stored.parsed.plan
     review: dict[str, Any] = {
         "plan_id": stored.plan_id,

@@ -55,7 +55,7 @@ def test_a_freeze_is_part_of_the_status(workspace):
 def test_a_review_names_the_files_in_scope_and_why_a_plan_allows_nothing(workspace):
     Path(workspace.root, "plans/PLAN-1.md").write_text(PLAN.format(status="DRAFT"))
     stored = workspace.plans.read("PLAN-1")
-    review = plan_review.review_plan(workspace, stored, current_timestamp())
+    review = plan_review.review_plan(workspace, stored)
 
     assert [file["path"] for file in review["touches"]["named"]] == ["src/a.py"]
     assert (review["allows"], review["why_not"]) == (False, "its status is DRAFT")

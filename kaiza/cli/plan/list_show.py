@@ -4,7 +4,6 @@ import argparse
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, require_plan
-from kaiza.clock import current_timestamp
 from kaiza.domain.plans.plan import INVALID, STATUSES
 from kaiza.queries.plan_review import count_standings, describe_unlisted, list_plans, review_plan
 from kaiza.render import plans
@@ -55,7 +54,7 @@ def _run_list(args: argparse.Namespace) -> int:
 def _run_show(args: argparse.Namespace) -> int:
     with open_workspace(args) as workspace:
         stored = require_plan(workspace, args.plan_id)
-        review = review_plan(workspace, stored, current_timestamp())
+        review = review_plan(workspace, stored)
     if args.json:
         output.print_json(review)
     else:
