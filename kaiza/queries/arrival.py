@@ -7,6 +7,7 @@ from typing import Any
 from kaiza.queries.plan_review import list_plans
 from kaiza.queries.workspace_status import list_unadopted
 from kaiza.store.audit.reader import read_records
+from kaiza.store.audit.verification.verify import NO_RECORDS, verdict_output, verify_log
 from kaiza.store.workspace import Workspace
 
 _MAX_ROOTS = 5
@@ -14,7 +15,9 @@ _MAX_READ = 10_000
 
 
 def describe_arrival(workspace: Workspace) -> dict[str, Any]:
-    """What `kaiza adopt --show --json` prints, without the log's verdict."""
+    """What `kaiza adopt --show --json` prints. Verifies the whole log."""
+    # Without a record or a mark there is no log to verify, and none is missed.
+    has_log = workspace.log.head is not None or workspace.damage() is not None
     plans = list_plans(workspace)
     state, head = workspace.audit_state, workspace.log.head
     return {
@@ -29,6 +32,7 @@ def describe_arrival(workspace: Workspace) -> dict[str, Any]:
         "frozen": state.frozen is not None,
         "locked": sorted(state.locks),
         "withdrawn": sorted(state.withdrawn),
+        "log": verdict_output(verify_log(workspace.root) if has_log else NO_RECORDS),
     }
 
 

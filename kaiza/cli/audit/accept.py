@@ -1,21 +1,16 @@
 """`kaiza audit accept`: accept a damaged log after examining it, and begin a new one."""
 
 import argparse
-from pathlib import Path
-from typing import Any
 
-from kaiza.cli.audit import verify
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.open_workspace import resolve_root
+from kaiza.decisions import accept_damage
+from kaiza.domain.refusal import RefusedError
+from kaiza.queries.audit_log import is_damage
 from kaiza.queries.workspaces import find_person_name
 from kaiza.render import log_verdict
 from kaiza.render.terminal import escape
-from kaiza.store.audit import log_file
-from kaiza.store.audit.damage_mark import DamageMark, is_damage
-from kaiza.store.audit.verification.accept import AcceptedDamage, accept_damage
-from kaiza.store.disk import state_dir
-from kaiza.store.trust import binding, identity
 
 
 def add(commands: arguments.Subparsers) -> None:
@@ -40,63 +35,32 @@ def add(commands: arguments.Subparsers) -> None:
 
 def _run_accept(args: argparse.Namespace) -> int:
     root, name = resolve_root(args), find_person_name(args.name)
-    verdict = verify.verify_with_progress(root)
-    directory = state_dir.path_of(root)
-    if binding.read_binding(root, directory).is_new:
-        raise output.CommandError(
-            "There is nothing to accept: nothing is recorded here, and the next call begins a log.", output.FAILURE
-        )
-    if DamageMark(directory).read() is None and not is_damage(verdict["verdict"]):
-        raise output.CommandError(f"There is nothing to accept. {log_verdict.describe(verdict)[0]}", output.FAILURE)
-    if not confirm_by_typing(_confirmation_text(root, verdict, args.reason, name), "accept"):
-        raise output.CommandError("Cancelled. Nothing was accepted.", output.FAILURE)
-    accepted = _accept(root, args.reason, name)
-    if accepted is None:
-        raise output.CommandError(
-            "The log was repaired in the meantime. Nothing was accepted; nothing was changed.", output.FAILURE
-        )
-    _print_result(args, accepted)
+    with output.Progress("verifying") as progress:
+        proposal = accept_damage.propose(root, args.reason, progress)
+    if not confirm_by_typing(_confirmation_text(proposal, name), "accept"):
+        raise RefusedError("Cancelled. Nothing was accepted.")
+    accepted = accept_damage.decide(root, proposal, name)
+    if args.json:
+        head = {"seq": accepted.seq, "entry_hash": accepted.entry_hash}
+        output.print_json({"verdict": accepted.verdict, "file": accepted.archived_path, "head": head})
+        return output.SUCCESS
+    archived = [f"The old log: {escape(accepted.archived_path)}"] if accepted.archived_path else []
+    checkpoint = f"{accepted.seq}:{accepted.entry_hash}"
+    output.print_sentences(["Accepted. Changes are allowed again.", *archived, "The new log begins with:", checkpoint])
     return output.SUCCESS
 
 
-def _accept(root: str, reason: str, person: str) -> AcceptedDamage | None:
-    """Begin a new log; of the old one's records, those from elsewhere may only restrict."""
-    directory = state_dir.path_of(root)
-    with identity.lock_identity(directory):
-        restricted_seq = binding.read_binding(root, directory).restricted_seq
-        accepted = accept_damage(root, reason=reason, person=person, restricted_seq=restricted_seq)
-        if accepted is not None:
-            binding.forget_adopted_records(directory)
-    return accepted
-
-
-def _confirmation_text(root: str, verdict: dict[str, Any], reason: str, name: str) -> str:
-    # Damage that was found once stays marked, even if the log verifies again.
-    facts = log_verdict.describe(verdict)[:-1] if is_damage(verdict["verdict"]) else ["The log was damaged before."]
-    log = log_file.path_of(root)
-    archived = f"{log.name} is kept as {_archive_name(log)}, and a" if log.exists() else "A"
+def _confirmation_text(proposal: accept_damage.Proposal, name: str) -> str:
+    facts = ["The log was damaged before."]
+    if is_damage(proposal.verdict["verdict"]):
+        facts = log_verdict.describe(proposal.verdict)[:-1]  # the last sentence advises this command
+    log = proposal.log
+    archived = f"{log.name} is kept as {proposal.archive_name}, and a" if proposal.archive_name else "A"
     return "\n".join(
         [
             *facts,
             "",
             f"{archived} new log begins in {escape(str(log.parent))}. Changes are allowed again.",
-            f"Its first record will say that {escape(name)} accepted this, because: {escape(reason)}",
+            f"Its first record will say that {escape(name)} accepted this, because: {escape(proposal.reason)}",
         ]
     )
-
-
-def _archive_name(log: Path) -> str:
-    number = 1
-    while (log.parent / f"audit-log.damaged-{number}.jsonl").exists():
-        number += 1
-    return f"audit-log.damaged-{number}.jsonl"
-
-
-def _print_result(args: argparse.Namespace, accepted: AcceptedDamage) -> None:
-    head = {"seq": accepted.record["seq"], "entry_hash": accepted.record["entry_hash"]}
-    if args.json:
-        output.print_json({"verdict": accepted.verdict.verdict, "file": accepted.archived_path, "head": head})
-        return
-    archived = [f"The old log: {escape(accepted.archived_path)}"] if accepted.archived_path else []
-    checkpoint = f"{head['seq']}:{head['entry_hash']}"
-    output.print_sentences(["Accepted. Changes are allowed again.", *archived, "The new log begins with:", checkpoint])

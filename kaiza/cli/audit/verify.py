@@ -6,12 +6,8 @@ from typing import Any
 
 from kaiza.cli.console import arguments, audit_reader, output
 from kaiza.cli.console.open_workspace import open_workspace, resolve_root
-from kaiza.domain.audit.record import Verdict
+from kaiza.queries import audit_log
 from kaiza.render import log_verdict
-from kaiza.store.audit.checkpoint import Checkpoint
-from kaiza.store.audit.verification.verify import verdict_output, verify_log
-from kaiza.store.disk import state_dir
-from kaiza.store.trust.binding import read_binding
 
 _CHECKPOINT_PATTERN = re.compile(r"([1-9][0-9]{0,15}):([0-9a-f]{64})")
 
@@ -46,53 +42,28 @@ def add(commands: arguments.Subparsers) -> None:
         arguments.add_json(parser)
 
 
-def verdict_document(verdict: Verdict) -> dict[str, Any]:
-    """The verdict as `audit verify --json` prints it: the output of `verify_audit_log`, and whether it is anchored."""
-    summary = f"The log is {verdict.verdict}: {verdict.records} records."
-    return {**verdict_output(verdict), "anchored": verdict.anchored, "summary": summary}
-
-
 def verify_with_progress(root: str, checkpoint: tuple[int, str] | None = None) -> dict[str, Any]:
     """Verify the whole log, with progress on a terminal."""
-    # In a new workspace what the state directory knows is about an earlier one at this path: its log is missing, which
-    # a person should hear, but nothing here is damaged.
-    marks = not read_binding(root, state_dir.path_of(root)).is_new
     with output.Progress("verifying") as progress:
-        return verdict_document(verify_log(root, head=checkpoint, progress=progress, marks=marks))
+        return audit_log.verify(root, progress, checkpoint)
 
 
 def _run_verify(args: argparse.Namespace) -> int:
-    verdict = verify_with_progress(resolve_root(args), args.head)
-    states = _count_states(args) if verdict["verdict"] == "intact" and verdict["records"] else 0
+    root, states = resolve_root(args), 0
+    verdict = verify_with_progress(root, args.head)
+    if verdict["verdict"] == "intact" and verdict["records"]:
+        # A state directory has only the checkpoints of its own sessions.
+        with open_workspace(args, uses_settings=False) as workspace:
+            states = len(workspace.audit_state.states)
     if args.json:
         output.print_json({**verdict, "states": states} if states > 1 else verdict)
     else:
         output.print_sentences(log_verdict.describe(verdict))
-        if (note := _describe_standing(args)) is not None:
+        if (note := audit_log.describe_standing(root)) is not None:
             output.print_error(f"Note: {note}")
         if states > 1:
             output.print_error(f"Note: {log_verdict.describe_states(states)}.")
     return output.SUCCESS if verdict["verdict"] == "intact" else output.FAILURE
-
-
-def _describe_standing(args: argparse.Namespace) -> str | None:
-    """What the verdict is about, where that is not the workspace as it is now."""
-    root = resolve_root(args)
-    binding = read_binding(root, state_dir.path_of(root))
-    if binding.is_foreign:
-        return "this workspace came from elsewhere. The checkpoint covers only what came since."
-    if binding.is_new and Checkpoint(state_dir.path_of(root)).read() is not None:
-        return (
-            "nothing is recorded here, so this workspace counts as a new one: if you made it anew at this path, there "
-            "is nothing to do. The next call begins a log, and what the earlier one forbade holds."
-        )
-    return None
-
-
-def _count_states(args: argparse.Namespace) -> int:
-    """Number of state directories that sessions were recorded from."""
-    with open_workspace(args, uses_settings=False) as workspace:
-        return len(workspace.audit_state.states)
 
 
 def _run_head(args: argparse.Namespace) -> int:

@@ -7,22 +7,17 @@ from typing import Any
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.open_workspace import open_workspace
-from kaiza.domain.audit.record import GENESIS, LogHead
+from kaiza.decisions import adopt
+from kaiza.domain.refusal import RefusedError
 from kaiza.queries.arrival import describe_arrival
+from kaiza.queries.audit_log import is_damage
 from kaiza.queries.workspace_status import list_unadopted
-from kaiza.queries.workspaces import find_person_name
+from kaiza.queries.workspaces import Workspace, find_person_name
 from kaiza.render import log_verdict
 from kaiza.render.settings import render_value
 from kaiza.render.terminal import escape, format_count
-from kaiza.store import human_decisions
-from kaiza.store.audit.damage_mark import is_damage
-from kaiza.store.audit.verification.verify import verdict_output, verify_log
-from kaiza.store.settings_adoption import adopt_settings
-from kaiza.store.trust.binding import Standing
-from kaiza.store.workspace import Workspace
 
 _MAX_NAMED = 10
-_NOT_INTACT = "The audit log is damaged. Nothing was adopted. Run `kaiza audit accept` first, then `kaiza adopt` again."
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -50,9 +45,9 @@ def _run_adopt(args: argparse.Namespace) -> int:
             return _print_arrival(args, workspace, "Nothing to adopt: this workspace belongs to this machine.")
         if args.show:
             return _print_arrival(args, workspace, "Adopt it with: kaiza adopt")
-        adopted_seq = confirm_adoption(workspace, find_person_name(args.name))
+        adopted = confirm_adoption(workspace, find_person_name(args.name))
         if args.json:
-            output.print_json({"adopted": True, "records": adopted_seq})
+            output.print_json({"adopted": True, "records": adopted.adopted_seq})
         elif is_foreign:
             output.print_sentences(_next_steps(workspace))
         else:
@@ -60,39 +55,19 @@ def _run_adopt(args: argparse.Namespace) -> int:
     return output.SUCCESS
 
 
-def confirm_adoption(workspace: Workspace, name: str) -> int:
-    """Ask for the word, record the adoption, and return the number up to which records may only restrict."""
-    arrival = _describe(workspace)
-    if is_damage(arrival["log"]["verdict"]):
-        raise output.CommandError(_NOT_INTACT, output.FAILURE)
+def confirm_adoption(workspace: Workspace, name: str) -> adopt.Decision:
+    """Show what came, ask for the word, and adopt."""
     what = "this workspace" if workspace.binding.is_foreign else "these settings"
-    facts = "\n".join([*_arrival_lines(arrival), "", f"{escape(name)} adopts {what} on this machine."])
+    proposal = adopt.propose(workspace)
+    facts = "\n".join([*_arrival_lines(proposal.arrival), "", f"{escape(name)} adopts {what} on this machine."])
     if not confirm_by_typing(facts, "adopt"):
-        raise output.CommandError("Cancelled. Nothing was adopted.", output.FAILURE)
-
-    def require_sound() -> None:
-        """Checked under the log's lock, so that no other damage is adopted with it."""
-        if workspace.damage() is not None:
-            raise output.CommandError(_NOT_INTACT, output.FAILURE)
-
-    detail = {"records": arrival["records"], "roots": arrival["roots"], "settings": arrival["settings"]}
-    written = human_decisions.record_decision(workspace, "adopt", name, require_sound, detail=detail)
-    # After the record, so that an adoption without a record does not exist.
-    if workspace.binding.is_foreign:
-        workspace.adopt(int(written["seq"]) - 1)
-    adopt_settings(workspace)
-    return workspace.binding.adopted_seq
-
-
-def _describe(workspace: Workspace) -> dict[str, Any]:
-    verdict = verify_log(workspace.root) if workspace.log.head or workspace.damage() else None
-    log = verdict_output(verdict) if verdict else {"verdict": "intact", "records": 0, "head": LogHead(0, GENESIS, 0)}
-    return {**describe_arrival(workspace), "log": log}
+        raise RefusedError("Cancelled. Nothing was adopted.")
+    return adopt.decide(workspace, proposal, name)
 
 
 def _print_arrival(args: argparse.Namespace, workspace: Workspace, last: str) -> int:
     """Print what an adoption would cover; the exit status of `--show`."""
-    arrival = _describe(workspace)
+    arrival = describe_arrival(workspace)
     has_news = workspace.binding.is_foreign or bool(arrival["settings"])
     if args.json:
         output.print_json(arrival)
@@ -102,7 +77,7 @@ def _print_arrival(args: argparse.Namespace, workspace: Workspace, last: str) ->
 
 
 def _arrival_lines(arrival: Mapping[str, Any]) -> Iterator[str]:
-    if arrival["standing"] == Standing.FOREIGN:
+    if arrival["standing"] == "foreign":
         yield from _foreign_lines(arrival)
     if arrival["settings"]:
         yield "Settings in kaiza.toml that loosen what is in force:"
