@@ -10,10 +10,11 @@ from agents import plan
 from logs import chained, write_log
 from scenes import records
 
-from kaiza.boundary import human_undo
-from kaiza.cli.undo import selection
+from kaiza.cli.undo.command import select_records
 from kaiza.domain.audit.inverse_changes import invert
+from kaiza.domain.audit.undo_batches import UndoneCalls
 from kaiza.domain.caps import Caps
+from kaiza.queries.undoable_changes import read_changes
 from kaiza.store.workspace import Workspace
 from kaiza.tools.changing import undo_plan
 
@@ -88,11 +89,11 @@ def test_the_early_refusal_never_refuses_what_the_record_could_hold(begun, chang
 
 def select(workspace, **wanted):
     names = {"request": None, "session": None, "plan": None, "last": False} | wanted
-    calls = human_undo.UndoneCalls()
+    calls = UndoneCalls()
     opened = Workspace(str(workspace), Caps())
     try:
-        is_selected = selection.select_records(argparse.Namespace(**names), opened)
-        return invert(calls.note(selection.read_changes(opened), is_selected), is_selected), calls
+        is_selected = select_records(argparse.Namespace(**names), opened)
+        return invert(calls.note(read_changes(opened), is_selected), is_selected), calls
     finally:
         opened.close("2026-11-18T09:00:00.000Z")
 
@@ -121,7 +122,7 @@ def test_calls_before_and_after_moves_are_found_for_every_name_that_a_file_had()
         return {"request_id": str(number), "changes": [{"path": path, "source": source}]}
 
     rows = [row(1, "a"), row(2, "b", "a"), row(3, "b"), row(4, "a"), row(5, "c", "b"), row(6, "x")]
-    calls = human_undo.UndoneCalls()
+    calls = UndoneCalls()
     deque(calls.note(reversed(rows), lambda _row: True), maxlen=0)
     found = {name: calls.ids(calls._numbers[name]) for name in "abcx"}
 

@@ -8,7 +8,7 @@ import pytest
 from agents import WIDE, plan, sha
 
 from kaiza.app import App
-from kaiza.boundary import human_undo
+from kaiza.domain.audit import undo_batches
 from kaiza.domain.caps import Caps
 from kaiza.store.changes.transaction import TransactionManager
 from kaiza.store.human_decisions import record_decision
@@ -279,7 +279,7 @@ def test_a_file_of_which_only_the_newest_changes_are_undone_is_named_so(agents, 
 
 
 def test_contents_that_only_another_batch_has_are_kept_before_it_is_made(agents, undo, workspace, monkeypatch):
-    monkeypatch.setattr(human_undo, "MAX_BATCH_BYTES", 1)  # each file in a batch of its own
+    monkeypatch.setattr(undo_batches, "MAX_BATCH_BYTES", 1)  # each file in a batch of its own
     before = tree(workspace)
     turn(agents)
     result = undo()

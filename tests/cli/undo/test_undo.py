@@ -10,8 +10,8 @@ import pytest
 from scenes import put_plan
 
 from kaiza.app import App
-from kaiza.boundary import human_undo
-from kaiza.cli.undo import command
+from kaiza.domain.audit import undo_batches
+from kaiza.queries import undoable_changes
 from kaiza.store.audit import log as audit_log
 from kaiza.store.changes.transaction import TransactionManager
 
@@ -291,7 +291,7 @@ def test_a_forged_record_cannot_make_undo_touch_the_control_plane(kaiza, agent, 
 
 
 def test_an_undo_too_large_for_one_record_is_split_into_batches(kaiza, agent, workspace, log, monkeypatch):
-    monkeypatch.setattr(human_undo, "MAX_BATCH_BYTES", 1000)
+    monkeypatch.setattr(undo_batches, "MAX_BATCH_BYTES", 1000)
     change = agent()
     before = manifest(workspace)
     for number in range(12):
@@ -381,7 +381,7 @@ def test_diffs_are_shown_up_to_a_number_of_bytes_in_all(kaiza, agent, monkeypatc
     change = agent()
     for name in "xyz":
         change("write_file", path=f"src/{name}", content=name * 5000 + "\n")
-    monkeypatch.setattr(command, "MAX_DIFF_BYTES", 8000)
+    monkeypatch.setattr(undoable_changes, "MAX_DIFF_BYTES", 8000)
     result = json.loads(kaiza("undo", "--session", change.session, "--dry-run", "--json").out)
 
     assert [bool(one["diff"]) for one in result["changes"]] == [True, True, False]

@@ -2,8 +2,7 @@
 
 from collections import deque
 
-from kaiza.boundary import human_undo
-from kaiza.domain.audit import record
+from kaiza.domain.audit import record, undo_batches
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import RelPath
 
@@ -20,9 +19,9 @@ def call(number, source=None):
 
 
 def split_batches(changes, records):
-    calls = human_undo.UndoneCalls()
+    calls = undo_batches.UndoneCalls()
     deque(calls.note(reversed(records), lambda _row: True), maxlen=0)
-    return list(human_undo.split_batches(changes, calls))
+    return list(undo_batches.split_batches(changes, calls))
 
 
 def test_every_batch_fits_into_its_record_and_no_change_is_missing():

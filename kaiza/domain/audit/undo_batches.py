@@ -1,27 +1,14 @@
-"""Executes a person's undo like any change: intent, files, outcome. It needs no plan.
-
-A large undo is split into batches that fit into one record each; every batch is made whole or not at all.
-"""
+"""Batches of a person's undo, each small enough for one record and for the free space of the disk."""
 
 import sys
-import uuid
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
-from kaiza.boundary.outcome import as_system_error
-from kaiza.clock import current_timestamp
-from kaiza.domain import errors
-from kaiza.domain.audit import canonical_json, record
+from kaiza.domain.audit import canonical_json
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.store.changes.directory_handles import read_created, remove_empty_tree, restore_directories
-from kaiza.store.changes.held_contents import store_held_content
-from kaiza.store.disk import disk_reserve
-from kaiza.store.workspace import Workspace
 
 MAX_BATCH_BYTES = 160 * 1024
 """Bytes of a batch's changes in its record; the rest of the record needs room too."""
@@ -116,93 +103,6 @@ def _needs_place(change: Change, removed: Iterable[RelPath]) -> bool:
     parts = change.path.parts
     return change.operation != "delete" and any(
         path.parts[: len(parts)] == parts or parts[: len(path.parts)] == path.parts for path in removed
-    )
-
-
-def find_holders(changes: Iterable[Change]) -> Mapping[str, Sequence[RelPath]]:
-    """Files that have a content, before and after the change that displaces it, by its hash."""
-    return {change.before_hash: change.touched_paths for change in changes if change.before_hash is not None}
-
-
-@contextmanager
-def use_reserve(workspace: Workspace) -> Iterator[None]:
-    """Let an undo use the space that is kept for it, if the disk is full."""
-    released = disk_reserve.release_if_full(workspace.blobs.kaiza_dir)
-    try:
-        yield
-    finally:
-        if released:
-            disk_reserve.keep_if_possible(workspace.blobs.kaiza_dir)
-
-
-def made_directories(workspace: Workspace) -> Collection[str]:
-    """Directories that Kaiza made: where they are empty, an undo may put files in their places."""
-    return read_created(workspace.blobs.kaiza_dir, workspace.state_key)
-
-
-def execute_batch(
-    workspace: Workspace, batch: UndoBatch, person: str, holders: Mapping[str, Sequence[RelPath]] = MappingProxyType({})
-) -> Mapping[str, Any]:
-    """Make one batch's changes and return their record. If it raises, the files are as before.
-
-    `holders`: where the contents are that may not be stored, since the files that have them belong to another batch.
-    """
-    cleared: list[RelPath] = []
-    made = made_directories(workspace)
-    try:
-        for change in batch.changes:
-            if change.operation in {"create", "move"} and str(change.path) in made:
-                cleared += remove_empty_tree(workspace.files, change.path, made)
-        return _execute_batch(workspace, batch, person, holders)
-    except BaseException:
-        restore_directories(workspace.files, cleared)
-        raise
-
-
-def _execute_batch(
-    workspace: Workspace, batch: UndoBatch, person: str, holders: Mapping[str, Sequence[RelPath]]
-) -> Mapping[str, Any]:
-    txn = str(uuid.uuid4())
-    own = {change.before_hash for change in batch.changes}
-    for digest in (change.after_hash for change in batch.changes):
-        if digest is not None and digest in holders and digest not in own and not workspace.blobs.has(digest):
-            store_held_content(workspace.files, workspace.blobs, digest, holders[digest])
-    prepared = workspace.transactions.prepare(txn, batch.changes, undoes=batch.undone)
-    changes = [change.as_record() for change in batch.changes]
-    detail = {"action": "undo", "person": person, "undone": list(batch.undone), "modes": prepared.original_modes}
-    members = {"request_id": txn, "workspace_root": workspace.root}
-    workspace.log.append(lambda: _intent_body(workspace, members, changes, person), durable=True)
-    try:
-        workspace.transactions.apply(prepared)
-    except BaseException as raised:
-        _record_failure(workspace, members, as_system_error(raised, "FILE_WRITE_FAILED"), person)
-        raise
-    outcome = {**members, "outcome": "ok", "changes": changes, "detail": detail}
-    try:
-        written = workspace.log.append(
-            lambda: record.new_body("person", timestamp=current_timestamp(), **outcome), durable=True
-        )
-    except BaseException:
-        workspace.transactions.roll_back(prepared)  # no change without its record
-        raise
-    workspace.transactions.finalize(txn)
-    return written
-
-
-def _intent_body(
-    workspace: Workspace, members: Mapping[str, Any], changes: Sequence[Mapping[str, Any]], person: str
-) -> record.Body:
-    # "unlimited": counted in no plan's limits, also when recovery completes it after a crash.
-    detail = {"live": workspace.transactions.liveness_id, "unlimited": True, "action": "undo", "person": person}
-    return record.new_body("intent", timestamp=current_timestamp(), changes=list(changes), detail=detail, **members)
-
-
-def _record_failure(workspace: Workspace, members: Mapping[str, Any], error: errors.SystemError, person: str) -> None:
-    failure = {"outcome": "error", "error_code": error.error_code, "human_message": error.human_message}
-    detail = {"action": "undo", "person": person}
-    workspace.log.append(
-        lambda: record.new_body("person", timestamp=current_timestamp(), detail=detail, **failure, **members),
-        durable=True,
     )
 
 
