@@ -71,7 +71,7 @@ def propose(_workspace: Workspace, plan_id: str, title: str, author: str) -> Pro
     return Proposal(plan_id, content, parsed.plan_hash)
 
 
-def decide(workspace: Workspace, proposal: Proposal, _person: str) -> Decision:
+def decide(workspace: Workspace, proposal: Proposal) -> Decision:
     """Write the file; nothing is recorded, because a draft allows nothing. Refused if there is a file of this name."""
     try:
         return Decision(str(workspace.plans.create(proposal.plan_id, proposal.content)))

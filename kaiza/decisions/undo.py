@@ -57,7 +57,7 @@ def prepare(workspace: Workspace) -> Iterator[Sequence[Record]]:
     released = disk_reserve.release_if_full(workspace.blobs.kaiza_dir)
     try:
         # A change left half done is finished or rolled back first: undo compares files with the log.
-        yield recover(workspace(), "kaiza undo") or ()
+        yield recover(workspace, current_timestamp(), "kaiza undo") or ()
     finally:
         if released:
             disk_reserve.keep_if_possible(workspace.blobs.kaiza_dir)
@@ -69,7 +69,7 @@ def propose(workspace: Workspace, is_selected: Callable[[Record], bool]) -> Prop
     The caller has waited until the whole log is verified.
     """
     require_sound_log(workspace)
-    caps, now = Caps()()
+    caps, now = Caps(), current_timestamp()
     view = ToolView(workspace, None, caps, {}, read_refusal, lambda: False, now, "kaiza undo")
     undone_calls = UndoneCalls()
     inverses = invert(undone_calls.note(read_changes(workspace), is_selected), is_selected)

@@ -19,10 +19,12 @@ from kaiza.store.workspace import Workspace
 
 __all__ = [
     "Workspace",
+    "find_above",
     "find_bound_above",
     "find_nearest_root",
     "find_person_name",
     "find_root",
+    "is_foreign",
     "open_root",
     "require_adopted",
     "require_sound_log",
@@ -70,6 +72,16 @@ def find_bound_above(root: str) -> str | None:
         above = os.path.dirname(current)  # noqa: PTH120  a root may hold any bytes
         current = roots.find_nearest(above) if above != current else None
     return None
+
+
+def find_above(root: str) -> str | None:
+    """The nearest workspace above this directory, whether it belongs to this machine or not; None if there is none."""
+    return roots.find_nearest(os.path.dirname(root))  # noqa: PTH120  a root may hold any bytes
+
+
+def is_foreign(root: str) -> bool:
+    """Whether the workspace came from elsewhere and was not adopted on this machine."""
+    return read_binding(root, state_dir.path_of(root)).is_foreign
 
 
 def find_person_name(name: str | None) -> str:

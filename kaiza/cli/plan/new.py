@@ -26,10 +26,10 @@ def add(commands: arguments.Subparsers) -> None:
 
 
 def _run_new(args: argparse.Namespace) -> int:
-    name = find_person_name(args.name)
+    author = find_person_name(args.name)
     with open_workspace(args) as workspace:
-        proposal = new_plan.propose(workspace, args.plan_id, args.title, name)
-        written = new_plan.decide(workspace, proposal, name)
+        proposal = new_plan.propose(workspace, args.plan_id, args.title, author)
+        written = new_plan.decide(workspace, proposal)
     if args.json:
         output.print_json({"plan_id": args.plan_id, "path": written.path, "plan_hash": proposal.plan_hash})
     else:

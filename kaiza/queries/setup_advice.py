@@ -1,18 +1,18 @@
-"""What `kaiza init` says at the end: what it did, what stays, which files are personal, and what to do next."""
+"""What to say after a setup: what was done, what stays, which files are personal, and what to do next."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shutil import which
 
-from kaiza.cli.console import output
 from kaiza.render.terminal import escape, format_count
 from kaiza.store import git
-from kaiza.store.clients import CLIENTS, changes
+from kaiza.store.clients import CLIENTS, changes, install_manifest
 from kaiza.store.clients.changes import ConfigChange, InstallTarget
 from kaiza.store.clients.client import Client, ServerCommand
-from kaiza.store.clients.registry import TOKEN_VARIABLE
-from kaiza.store.config import roots
+from kaiza.store.clients.registry import ALIASES, TOKEN_VARIABLE
 from kaiza.store.documents import workspace_template
+
+__all__ = ["ALIASES", "CLIENTS", "TOKEN_VARIABLE", "ConfigChange"]
 
 _KEPT = ("plans", "audit", ".kaiza")
 _DEEDS = ("created", "changed", "deleted")
@@ -50,8 +50,9 @@ def describe_removal(root: Path, files: Sequence[ConfigChange], removed_director
         yield f"Kept, with your plans and the log: {', '.join(kept)}. Delete them if you no longer need them."
 
 
-def describe_setup(target: InstallTarget, client: Client, *, over_http: bool) -> Iterator[str]:
+def describe_setup(root: Path, client_name: str, *, over_http: bool) -> Iterator[str]:
     """Sentences on what to know and do once a client is configured."""
+    client, target = CLIENTS[client_name], _target(root)
     entries = list(changes.find_entries(client, target))
     for file, text, _ in entries:
         remark = file.find_remark(text)
@@ -60,8 +61,14 @@ def describe_setup(target: InstallTarget, client: Client, *, over_http: bool) ->
     yield client.next_steps
     if not client.is_tried:
         yield f"This configuration is written from {client.title}'s documentation. It is not tested with the program."
-    personal = [file.name for file, _, entry in entries if _is_personal(entry) and file.location == "workspace"]
-    if personal and _is_seen_by_git(target.root, personal[0]):
+    personal = [
+        file.name
+        for file, _, entry in entries
+        if file.location == "workspace" and isinstance(entry, ServerCommand) and Path(entry.command).is_absolute()
+    ]
+    # Not where git has been asked to ignore it already.
+    ignored = git.run(str(root), "check-ignore", "-q", personal[0]) if personal else None
+    if ignored is not None and ignored.returncode == 1:
         yield (
             f"Do not commit {personal[0]}: it contains paths of this machine. To keep it out of git in this clone, add "
             "it to .git/info/exclude. Others run `kaiza init` themselves."
@@ -72,52 +79,29 @@ def describe_setup(target: InstallTarget, client: Client, *, over_http: bool) ->
     yield f"Next, read {example}. `kaiza doctor` checks that everything is in place."
 
 
-def describe_workspace(target: InstallTarget) -> Iterator[str]:
+def describe_workspace(root: Path) -> Iterator[str]:
     """Sentences for a setup without a client: the clients found."""
-    yield f"The workspace is ready: {escape(str(target.root))}"
-    detected = detect_clients(target)
+    yield f"The workspace is ready: {escape(str(root))}"
+    detected, target = detect_clients(root), _target(root)
     if not detected:
         yield f"No client was found. Name one with `kaiza init --client NAME`: {', '.join(CLIENTS)}"
     for client in detected:
         entries = changes.find_entries(client, target)
-        is_configured = any(changes.is_for_workspace(entry, target.root) for _, _, entry in entries)
+        is_configured = any(changes.is_for_workspace(entry, root) for _, _, entry in entries)
         yield f"{client.title}: " + (
             "configured" if is_configured else f"found; next: `kaiza init --client {client.name}`"
         )
 
 
-def warn_if_nested(root: Path) -> None:
-    """Say on standard error if the directory is inside of another workspace."""
-    outer = roots.find_nearest(str(root.parent))
-    if outer is not None:
-        output.print_error(
-            f"This directory is inside the workspace {escape(outer)}. A server can serve only one of them."
-        )
-
-
-def detect_clients(target: InstallTarget) -> list[Client]:
+def detect_clients(root: Path) -> list[Client]:
     """Clients that are installed on this machine or have files in the workspace."""
-    return [client for client in CLIENTS.values() if which(client.program) or _has_traces(client, target)]
+    places = {"workspace": root, "home": Path.home()}
+    return [
+        client
+        for client in CLIENTS.values()
+        if which(client.program) or any(places[where].joinpath(path).exists() for where, path in client.detection_paths)
+    ]
 
 
-def _is_seen_by_git(root: Path, name: str) -> bool:
-    """Whether git would show the file as new, or has it."""
-    result = git.run(str(root), "check-ignore", "-q", name)
-    return result is not None and result.returncode == 1
-
-
-def _is_personal(entry: object) -> bool:
-    return isinstance(entry, ServerCommand) and Path(entry.command).is_absolute()
-
-
-def _has_traces(client: Client, target: InstallTarget) -> bool:
-    return any(
-        (target.root if where == "workspace" else target.home).joinpath(path).exists()
-        for where, path in client.detection_paths
-    )
-
-
-def print_sentences(sentences: Iterable[str]) -> None:
-    """Print each on standard error."""
-    for sentence in sentences:
-        output.print_error(sentence)
+def _target(root: Path) -> InstallTarget:
+    return InstallTarget(root, Path.home(), install_manifest.load(str(root)))
