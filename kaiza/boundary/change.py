@@ -203,12 +203,12 @@ def _require_unchanged(call: Call, workspace: Workspace, changes: Sequence[Mappi
     own_undone = set(call.detail.get("undone", ()))
     paths = {path for change in changes for path in (change["path"], change["source"]) if path}
     for later in read_records(workspace.root, since_seq=call.last_seen_seq + 1):
-        undone = (later["detail"] or {}).get("undone", ())
+        undone = later.detail.get("undone", ())
         if took_effect(later) and (not own_undone.isdisjoint(undone) or not paths.isdisjoint(touched_paths(later))):
             raise errors.SystemError.tool_failure(
                 "HASH_MISMATCH",
                 human_message="These changes were undone or changed meanwhile. Read the files again and decide again.",
-                cause={"seq": later["seq"]},
+                cause={"seq": later.seq},
             )
 
 

@@ -60,8 +60,10 @@ def record_outcome(
         error = _recording_error(as_system_error(raised, "AUDIT_LOG_FAILED"), _take_back(roll_back))
         body = _compose_failure(call, error)
     if error is not None or answer is None:
-        return conclude(_failure_outcome(call, error, written or body, services.caps), partial(_keep_lock, call))
-    receipt = _new_receipt(written) if written else None
+        return conclude(
+            _failure_outcome(call, error, written or record.Record(body), services.caps), partial(_keep_lock, call)
+        )
+    receipt = _new_receipt(written) if written is not None else None
     outcome = Outcome(call.call_request.tool_name, answer.output, receipt=receipt, diagnostics=answer.diagnostics)
     return outcome if written is None else conclude(outcome, partial(_track_session, call, services))
 
@@ -95,7 +97,7 @@ def _compose_failure(call: Call, error: errors.SystemError) -> record.Body:
     )
 
 
-def _append(workspace: Workspace | None, body: record.Body, *, durable: bool) -> Mapping[str, Any] | None:
+def _append(workspace: Workspace | None, body: record.Body, *, durable: bool) -> record.Record | None:
     """Append a record; None where nothing is recorded."""
     if workspace is None or not prepare_recording(workspace):
         return None
@@ -164,9 +166,9 @@ def _members(cause: object) -> Mapping[str, object]:
     return cause if isinstance(cause, Mapping) else {}
 
 
-def _failure_outcome(call: Call, error: errors.SystemError | None, written: Mapping[str, Any], caps: Caps) -> Outcome:
+def _failure_outcome(call: Call, error: errors.SystemError | None, written: record.Record, caps: Caps) -> Outcome:
     assert error is not None  # noqa: S101  an outcome is an answer or an error
-    envelope = error_envelope.from_record(written)
+    envelope = error_envelope.from_record(written.members)
     # Added after recording: a stack trace is for the person who debugs the server and never enters the log.
     if os.environ.get("DEBUG_STACK") == "true":
         envelope["stack_trace"] = error.format_stack()
@@ -176,7 +178,7 @@ def _failure_outcome(call: Call, error: errors.SystemError | None, written: Mapp
         envelope=envelope,
         evidence=error.evidence and _fit_evidence(error.evidence, envelope, limit_answer(call, caps)),
         code=error_codes.lookup(envelope["error_code"], cap),
-        receipt=_new_receipt(written) if "seq" in written else None,
+        receipt=_new_receipt(written) if "seq" in written.members else None,
     )
 
 
@@ -236,8 +238,8 @@ def _find_plan_hash(call: Call) -> str | None:
     return redaction.requested_plan_hash(call.arguments) if plan_id else None
 
 
-def _new_receipt(written: Mapping[str, Any]) -> Receipt:
-    return Receipt(written["seq"], written["entry_hash"])
+def _new_receipt(written: record.Record) -> Receipt:
+    return Receipt(written.seq, written.entry_hash)
 
 
 def _track_session(call: Call, services: Services) -> None:

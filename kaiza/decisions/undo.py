@@ -13,6 +13,7 @@ from kaiza.clock import current_timestamp
 from kaiza.domain import errors
 from kaiza.domain.audit import record
 from kaiza.domain.audit.inverse_changes import invert
+from kaiza.domain.audit.record import Record
 from kaiza.domain.audit.undo_batches import UndoBatch, UndoneCalls, split_batches
 from kaiza.domain.caps import Caps
 from kaiza.domain.change import Change
@@ -29,8 +30,6 @@ from kaiza.store.disk import disk_reserve
 from kaiza.store.tool_view import ToolView
 from kaiza.store.workspace import Workspace
 from kaiza.tools.changing.undo_plan import undo_changes_for
-
-Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class Decision:
 
 
 @contextmanager
-def prepare(workspace: Workspace) -> Iterator[Sequence[Record]]:
+def prepare(workspace: Workspace) -> Iterator[Sequence[Mapping[str, Any]]]:
     """Let the undo use the space that is kept for it on a full disk, and settle what a crash left; what was settled."""
     released = disk_reserve.release_if_full(workspace.blobs.kaiza_dir)
     try:

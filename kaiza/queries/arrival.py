@@ -48,7 +48,7 @@ def _earlier_roots(workspace: Workspace) -> list[str]:
     """Other roots that the newest records name, the latest first."""
     roots: dict[str, None] = {}
     for record in islice(read_records(workspace.root, reverse=True), _MAX_READ):
-        root = record.get("workspace_root")
+        root = record.workspace_root
         if isinstance(root, str) and root != workspace.root:
             roots[root] = None
         if len(roots) == _MAX_ROOTS:

@@ -11,7 +11,7 @@ from typing import Any
 import kaiza
 from kaiza.domain.audit.inverse_changes import is_undo, net_changes, took_effect
 from kaiza.domain.audit.projection import AuditState
-from kaiza.domain.audit.record import is_well_formed
+from kaiza.domain.audit.record import Record, is_well_formed
 from kaiza.domain.audit.undone_changes import undone_paths
 from kaiza.store import git
 
@@ -20,7 +20,6 @@ PREDICATE_TYPE = "urn:kaiza:predicate:changes:v1"
 MAX_COMPARED_FILES = 500
 """Files that are compared with the commit; with more, it is not said whether the commit holds them."""
 _SESSION_MEMBERS = ("session_id", "role", "client", "principal")
-Record = Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -44,26 +43,26 @@ class AttestedRecords:
         """Take in the next record of the log."""
         if took_effect(record):
             self.changed.append(record)
-        if record.get(self.member) != self.value:
+        if record.members.get(self.member) != self.value:
             return
-        if record.get("kind") == "intent" and is_well_formed(record):
+        if record.kind == "intent" and is_well_formed(record):
             self.announced.append(record)
         self.count, self.first, self.last = self.count + 1, self.first or record, record
-        if record.get("outcome") == "ok" and self.member == "session_id":
-            self.begin = record if record.get("tool_name") == "begin_session" else self.begin
-            self.end = record if record.get("tool_name") == "end_session" else self.end
-        if took_effect(record) and record["plan_id"] and record["plan_hash"]:
-            self.policies.add((record["plan_id"], record["plan_hash"]))
+        if record.outcome == "ok" and self.member == "session_id":
+            self.begin = record if record.tool_name == "begin_session" else self.begin
+            self.end = record if record.tool_name == "end_session" else self.end
+        if took_effect(record) and record.plan_id and record.plan_hash:
+            self.policies.add((record.plan_id, record.plan_hash))
 
     def net_result(self) -> list[dict[str, Any]]:
         """What is left of the changes: one row a path, without what was undone."""
         undone = undone_paths(self.changed)
-        own = (record for record in self.changed if record[self.member] == self.value and not is_undo(record))
+        own = (record for record in self.changed if record.members[self.member] == self.value and not is_undo(record))
         return net_changes(
             _with_moved_hash(change)
             for record in own
-            for change in record["changes"]
-            if (record["request_id"], change["path"]) not in undone
+            for change in record.changes
+            if (record.request_id, change["path"]) not in undone
         )
 
 
@@ -102,7 +101,7 @@ def build_statement(attested: AttestedRecords, state: AuditState, root: str) -> 
     }
 
 
-def _with_moved_hash(change: Record) -> Record:
+def _with_moved_hash(change: Mapping[str, Any]) -> Mapping[str, Any]:
     """The change with the hash of its result, which a plain move may leave out."""
     is_plain_move = change["source"] is not None and change["after_hash"] is None
     return {**change, "after_hash": change["before_hash"]} if is_plain_move else change
@@ -112,8 +111,8 @@ def _describe_session(attested: AttestedRecords) -> dict[str, Any] | None:
     begin, end = attested.begin, attested.end
     if begin is None:
         return None
-    times = {"begun_at": begin["timestamp"], "ended_at": end["timestamp"] if end else None}
-    return {**{name: begin.get(name) for name in _SESSION_MEMBERS}, **times}
+    times = {"begun_at": begin.timestamp, "ended_at": end.timestamp if end else None}
+    return {**{name: begin.members.get(name) for name in _SESSION_MEMBERS}, **times}
 
 
 def _describe_policy(state: AuditState, plan_id: str, plan_hash: str) -> dict[str, Any]:
@@ -125,7 +124,7 @@ def _describe_policy(state: AuditState, plan_id: str, plan_hash: str) -> dict[st
 
 
 def _place_of(record: Record | None) -> dict[str, Any] | None:
-    return {"seq": record["seq"], "entry_hash": record["entry_hash"]} if record is not None else None
+    return {"seq": record.seq, "entry_hash": record.entry_hash} if record is not None else None
 
 
 def _describe_commit(root: str, result: list[dict[str, Any]]) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kaiza.domain.audit.record import Record
 from kaiza.domain.manifest.report import Coverage, OutsideReport
 from kaiza.store.manifest import report_files
 from kaiza.store.session_manifest import MAX_SECONDS, compare_session
@@ -23,7 +24,7 @@ class SessionOutside:
 
 
 def read_outside_changes(
-    workspace: Workspace, session_id: str, begun_at: str, end_record: Mapping[str, Any] | None, now: str
+    workspace: Workspace, session_id: str, begun_at: str, end_record: Record | None, now: str
 ) -> SessionOutside:
     """What changed without Kaiza in a session. `end_record` is that of its `end_session`; None compares now.
 
@@ -32,7 +33,7 @@ def read_outside_changes(
     if end_record is None:
         return SessionOutside(compare_session(workspace, session_id, begun_at, now, MAX_SECONDS), "compared")
     recorded = _recorded_counts(end_record)
-    ended_at = str(end_record.get("timestamp"))
+    ended_at = end_record.timestamp
     if recorded is None:
         return SessionOutside(OutsideReport(session_id, begun_at, ended_at, coverage=_NOT_COVERED), "not_taken")
     saved = report_files.load_report(workspace.manifest.state_path, session_id)
@@ -53,10 +54,9 @@ def read_outside_changes(
 _NOT_COVERED = Coverage("partial", gaps=("no_manifest",))
 
 
-def _recorded_counts(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _recorded_counts(record: Record) -> Mapping[str, Any] | None:
     """The counts in a record of `end_session`; None if it has none."""
-    detail = record.get("detail")
-    counts = detail.get("manifest") if isinstance(detail, Mapping) else None
+    counts = record.detail.get("manifest")
     if not isinstance(counts, Mapping) or not isinstance(counts.get("sha256"), str):
         return None
     numbers = [counts.get("ungoverned"), counts.get("governed"), counts.get("already_there") or 0]

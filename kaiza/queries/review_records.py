@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from kaiza.domain.audit.inverse_changes import took_effect, touched_paths
-from kaiza.domain.audit.record import Record, is_well_formed
+from kaiza.domain.audit.record import Record, is_complete, is_well_formed
 from kaiza.domain.audit.recorded_names import recorded_form
 from kaiza.domain.review.actors import is_locking
 from kaiza.domain.review.report import ReviewSelection
 from kaiza.domain.timestamps import format_timestamp
-from kaiza.queries.session_summary import is_complete
 from kaiza.store.audit.record_search import member_text, read_since, search_backward, search_records
 
 MAX_SELECTED = 100_000

@@ -8,7 +8,7 @@ from typing import Any
 
 import kaiza
 from kaiza.clock import current_timestamp
-from kaiza.domain.audit.record import GENESIS
+from kaiza.domain.audit.record import GENESIS, Record
 from kaiza.domain.plans import parser
 from kaiza.domain.plans.plan import PlanUsage, is_plan_id
 from kaiza.domain.review.build import build_report
@@ -77,7 +77,7 @@ def describe_source(workspace: Workspace) -> ReviewSource:
     )
 
 
-def _read_later(workspace: Workspace, found: SelectedRecords, contents: ReviewContents) -> Sequence[Mapping[str, Any]]:
+def _read_later(workspace: Workspace, found: SelectedRecords, contents: ReviewContents) -> Sequence[Record]:
     """Records of other changes to files that are not as the selected calls left them, or left between two of them."""
     if not found.selected:
         return []

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from kaiza.domain.audit.record import Record
 from kaiza.domain.manifest.report import OutsideChange, OutsideReport
 from kaiza.domain.review.evidence import UngovernedEvidence, UngovernedItem
 from kaiza.domain.review.report import ReviewSelection
@@ -14,7 +14,6 @@ from kaiza.store.workspace import Workspace
 
 _MAX_SESSIONS = 64
 _BEGIN, _END = "begin_session", "end_session"
-Record = Mapping[str, Any]
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kaiza.domain.audit.projection import AuditState
-from kaiza.domain.audit.record import REQUIRED_FIELDS, Record, is_well_formed
+from kaiza.domain.audit.record import Record, is_complete, is_well_formed
 from kaiza.domain.audit.record_folding import apply_record, revoked_principal
 from kaiza.domain.caps import Caps
 from kaiza.domain.timestamps import format_timestamp
@@ -62,15 +62,16 @@ class SessionProjection:
 
     def apply(self, record: Record) -> None:
         """Take in the next record of the log."""
-        if record.get("kind") not in ("call", "person") or not is_well_formed(record):
+        kind = record.kind
+        if kind not in ("call", "person") or not is_well_formed(record):
             return
-        if record.get("kind") == "person":
+        if kind == "person":
             self._end_revoked(record)
             return
-        session_id, ok = record.get("session_id"), record.get("outcome") == "ok"
+        session_id, ok = record.session_id, record.outcome == "ok"
         if not isinstance(session_id, str):
             return
-        if record.get("tool_name") == "begin_session" and ok:
+        if record.tool_name == "begin_session" and ok:
             self.sessions[session_id] = _new_summary(record)
         session = self.sessions.get(session_id)
         if session is not None:
@@ -80,18 +81,18 @@ class SessionProjection:
         principal = revoked_principal(record)
         for session in self.sessions.values():
             if principal is not None and session.principal == principal and session.ended_at is None:
-                session.ended_at = record.get("timestamp")
+                session.ended_at = record.timestamp
 
     def _count_call(self, session: SessionSummary, record: Record, *, ok: bool) -> None:
-        changes = list(record.get("changes") or ()) if ok else []
+        changes = list(record.changes) if ok else []
         session.calls += 1
         session.change_count += len(changes)
         session.refusal_count += 0 if ok else 1
-        session.last_call_at = max(session.last_call_at, str(record.get("timestamp")))
-        if record.get("tool_name") == "end_session" and ok:
-            session.ended_at = record.get("timestamp")
+        session.last_call_at = max(session.last_call_at, record.timestamp)
+        if record.tool_name == "end_session" and ok:
+            session.ended_at = record.timestamp
         if self._detailed_id is not None and session.session_id.startswith(self._detailed_id):
-            session.changes += [{"seq": record.get("seq"), **_change_members(change)} for change in changes]
+            session.changes += [{"seq": record.seq, **_change_members(change)} for change in changes]
             session.refusals += [] if ok else [_refusal_members(record)]
 
 
@@ -110,7 +111,7 @@ def summarize_sessions(
         projection.apply(record)
         if is_complete(record):
             apply_record(audit_state, record)
-        progress(record["seq"])
+        progress(record.seq)
     since = format_timestamp(datetime.now(UTC) - timedelta(hours=Caps().session_idle_hours))
     sessions = list(projection.sessions.values())
     for session in sessions:
@@ -119,11 +120,6 @@ def summarize_sessions(
         if session.state in _OPEN_STATES and is_idle(session.session_id, session.live, served):
             session.state = "idle"
     return sessions
-
-
-def is_complete(record: Record) -> bool:
-    """Whether a record has the members of every version; only such a record can be folded into the audit state."""
-    return record.keys() >= REQUIRED_FIELDS
 
 
 def _session_state(session: SessionSummary, locked_roles: Container[str | None], since: str) -> str:
@@ -135,11 +131,11 @@ def _session_state(session: SessionSummary, locked_roles: Container[str | None],
 
 
 def _new_summary(record: Record) -> SessionSummary:
-    at = str(record.get("timestamp"))
-    who = record.get("client"), record.get("principal")
-    live = (record.get("detail") or {}).get("live")
-    live = live if isinstance(live, str) else None
-    return SessionSummary(str(record["session_id"]), record.get("role"), *who, at, at, live=live)
+    at = record.timestamp
+    who = record.client, record.principal
+    live = record.detail.get("live")
+    live = live if isinstance(live, str) else None  # a log that came with a clone may hold anything
+    return SessionSummary(str(record.session_id), record.role, *who, at, at, live=live)
 
 
 def _change_members(change: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,4 +143,4 @@ def _change_members(change: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refusal_members(record: Record) -> dict[str, Any]:
-    return {**{name: record.get(name) for name in _REFUSAL_MEMBERS}, "paths": list(recorded_paths(record))}
+    return {**{name: record.members.get(name) for name in _REFUSAL_MEMBERS}, "paths": list(recorded_paths(record))}

@@ -1,9 +1,9 @@
 """What can be undone, and the diffs of what an undo would change."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from kaiza.domain.audit.inverse_changes import may_be_in_effect, took_effect
+from kaiza.domain.audit.record import Record
 from kaiza.domain.audit.undone_changes import iter_effective
 from kaiza.domain.change import Change
 from kaiza.domain.text import unified_diff
@@ -18,7 +18,6 @@ MAX_DIFF_LINES = 2000
 """Diff lines shown in all."""
 MAX_DIFF_BYTES = 1 << 20
 """Bytes of the diffs shown in all."""
-Record = Mapping[str, Any]
 
 
 def read_changes(workspace: Workspace) -> Iterator[Record]:
@@ -34,7 +33,7 @@ def iter_all_effective(workspace: Workspace) -> Iterator[Record]:
 def has_been_cleaned(workspace: Workspace) -> bool:
     """Whether a person has run `kaiza gc` here."""
     found = search_backward(workspace.root, member_text("action", "gc"))
-    return any(record.get("kind") == "person" for record in found)
+    return any(record.kind == "person" for record in found)
 
 
 def diff_changes(changes: Sequence[Change], workspace: Workspace, view: ToolView) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from kaiza.domain.audit.projection import is_late_count
+from kaiza.domain.audit.record import Record
 from kaiza.domain.roles import describe_role
 from kaiza.render.tables import GAP, SAMPLE_SIZE, Cell, Column, fit
 from kaiza.render.terminal import INDENT, display_width, escape, escape_name, paint, wrap
@@ -34,7 +35,7 @@ _LAST_MEMBERS = ("prev_hash", "entry_hash")
 
 
 def render_timeline(
-    records: Iterable[Mapping[str, Any]], width: int | None, *, colour: bool = False, endless: bool = False
+    records: Iterable[Record], width: int | None, *, colour: bool = False, endless: bool = False
 ) -> Iterator[str]:
     """The timeline, lazily. Columns are measured on the first records, or on usual widths where the log is followed."""
     records = iter(records)
@@ -47,20 +48,21 @@ def render_timeline(
     yield table.header()
     last_day = ""
     for record in chain(sample, records):
-        day = _member_text(record, "timestamp")[:10]
+        day = _member_text(record.members, "timestamp")[:10]
         if is_daily and day != last_day:
             last_day = day
             yield paint(day, "bold", colour=colour)
         yield from table.lines(_record_cells(record, is_daily=is_daily))
 
 
-def render_record(record: Mapping[str, Any], width: int | None = None, *, colour: bool = False) -> Iterator[str]:
+def render_record(record: Record, width: int | None = None, *, colour: bool = False) -> Iterator[str]:
     """Every member of a record that is not null: the outcome first, the hashes last."""
-    middle = [name for name in record if name not in _FIRST_MEMBERS + _LAST_MEMBERS]
-    names = [name for name in (*_FIRST_MEMBERS, *middle, *_LAST_MEMBERS) if record.get(name) is not None]
+    members = record.members
+    middle = [name for name in members if name not in _FIRST_MEMBERS + _LAST_MEMBERS]
+    names = [name for name in (*_FIRST_MEMBERS, *middle, *_LAST_MEMBERS) if members.get(name) is not None]
     room = max(map(len, names), default=0)
     for name in names:
-        for at, parts in enumerate(_format_value(record[name])):
+        for at, parts in enumerate(_format_value(members[name])):
             label, value = (escape(name) if at == 0 else "").ljust(room), GAP.join(parts)
             is_long = width is not None and display_width(label + GAP + value) > width
             painted = paint(label.rstrip() if is_long else label, "dim", colour=colour)
@@ -68,48 +70,46 @@ def render_record(record: Mapping[str, Any], width: int | None = None, *, colour
             yield from _lines_of_parts(parts, width) if is_long else ()
 
 
-def recorded_paths(record: Mapping[str, Any]) -> tuple[str, ...]:
+def recorded_paths(record: Record) -> tuple[str, ...]:
     """Every path that a record names, in order, each once."""
-    arguments = record.get("arguments")
-    paths = list(_argument_paths(arguments)) if isinstance(arguments, Mapping) else []
-    changes = record.get("changes")
-    for change in changes if isinstance(changes, list) else ():
+    paths = list(_argument_paths(record.arguments))
+    for change in record.changes:
         if isinstance(change, Mapping):
             paths += [change.get("source"), change.get("path")]
     return tuple(dict.fromkeys(path for path in paths if isinstance(path, str)))
 
 
-def _record_cells(record: Mapping[str, Any], *, is_daily: bool) -> tuple[Cell, ...]:
-    kind, outcome = _member_text(record, "kind"), _member_text(record, "outcome")
-    time = _member_text(record, "timestamp")[:_DATE_TIME_WIDTH]
+def _record_cells(record: Record, *, is_daily: bool) -> tuple[Cell, ...]:
+    kind, outcome = _member_text(record.members, "kind"), _member_text(record.members, "outcome")
+    time = _member_text(record.members, "timestamp")[:_DATE_TIME_WIDTH]
     paths = _format_paths(recorded_paths(record))
     return (
         Cell(time[11:] if is_daily else time.replace("T", " "), "dim"),
-        Cell(_member_text(record, "seq"), "dim"),
+        Cell(_member_text(record.members, "seq"), "dim"),
         Cell(_format_actor(record)),
-        Cell(_member_text(record, "tool_name") or _action_of(record) or kind),
-        Cell(paths or (_member_text(record, "plan_id") if kind in {"plan", "person"} else "")),
+        Cell(_member_text(record.members, "tool_name") or _action_of(record) or kind),
+        Cell(paths or (_member_text(record.members, "plan_id") if kind in {"plan", "person"} else "")),
         Cell(_format_outcome(record, kind), "yellow" if _is_dry_run(record) else _STYLES.get(outcome, "yellow")),
-        Cell(_member_text(record, "error_code"), "red"),
+        Cell(_member_text(record.members, "error_code"), "red"),
     )
 
 
-def _format_actor(record: Mapping[str, Any]) -> str:
+def _format_actor(record: Record) -> str:
     """Who made the call or the decision: a role, with the token over HTTP, or a person's name."""
     person = _detail_text(record, "person")
     if person:
         return person if display_width(person) <= _MAX_PERSON_WIDTH else f"{person[: _MAX_PERSON_WIDTH - 1]}…"
-    return f"{describe_role(_member_text(record, 'role'))} {_member_text(record, 'principal')}".strip()
+    return f"{describe_role(_member_text(record.members, 'role'))} {_member_text(record.members, 'principal')}".strip()
 
 
-def _action_of(record: Mapping[str, Any]) -> str:
+def _action_of(record: Record) -> str:
     """What a person did, such as `undo`; empty for the record of anything else."""
     return _detail_text(record, "action")
 
 
-def _format_outcome(record: Mapping[str, Any], kind: str) -> str:
+def _format_outcome(record: Record, kind: str) -> str:
     """The outcome of a call or of a person's command; else `intent`, `sealed`, or how a recovery ended."""
-    outcome = _member_text(record, "outcome")
+    outcome = _member_text(record.members, "outcome")
     if kind == "call" and outcome and _is_dry_run(record):
         return "dry run" if outcome == "ok" else f"{outcome}, dry run"
     if kind in {"call", "person"} and outcome:
@@ -119,14 +119,12 @@ def _format_outcome(record: Mapping[str, Any], kind: str) -> str:
     return (_detail_text(record, "result") if kind == "recovery" else "") or kind
 
 
-def _is_dry_run(record: Mapping[str, Any]) -> bool:
-    arguments = record.get("arguments")
-    return isinstance(arguments, Mapping) and arguments.get("dry_run") is True
+def _is_dry_run(record: Record) -> bool:
+    return record.arguments.get("dry_run") is True
 
 
-def _detail_text(record: Mapping[str, Any], name: str) -> str:
-    detail = record.get("detail")
-    return _member_text(detail, name) if isinstance(detail, Mapping) else ""
+def _detail_text(record: Record, name: str) -> str:
+    return _member_text(record.detail, name)
 
 
 def _argument_paths(arguments: Mapping[str, Any]) -> Iterator[Any]:
@@ -136,8 +134,8 @@ def _argument_paths(arguments: Mapping[str, Any]) -> Iterator[Any]:
         yield from several
 
 
-def _member_text(record: Mapping[str, Any], name: str) -> str:
-    value = record.get(name)
+def _member_text(members: Mapping[str, Any], name: str) -> str:
+    value = members.get(name)
     return "" if value is None else escape(str(value))
 
 

@@ -7,12 +7,11 @@ took it or the change never began, is decided here by comparing the files with t
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kaiza.domain import errors
 from kaiza.domain.audit.inverse_changes import is_rolled_back, took_effect
-from kaiza.domain.audit.record import Body, is_well_formed, new_body
+from kaiza.domain.audit.record import Body, Record, is_well_formed, new_body
 from kaiza.store.audit.reader import read_records
 from kaiza.store.open_changes import find_abandoned, has_abandoned, hold_lock, is_recovery_due, writer_of
 from kaiza.store.workspace import Workspace
@@ -26,9 +25,7 @@ if TYPE_CHECKING:
 MAX_REPORTED = 50
 # A log that came with a clone may have any number of open intents; the next session continues with the rest.
 MAX_RECOVERED = 200
-_FINISHED_INTENT: Mapping[str, Any] = MappingProxyType(
-    {"session_id": None, "plan_id": None, "plan_hash": None, "changes": [], "detail": None}
-)
+_FINISHED_INTENT = Record({"session_id": None, "plan_id": None, "plan_hash": None, "changes": [], "detail": None})
 _MAX_NAME_LENGTH = 64
 MAX_VERIFICATION_WAIT = 10.0
 """Seconds that a recovery waits for the verification of the log; then the next session recovers."""
@@ -73,7 +70,7 @@ class ForeignChange:
     """Interrupted change of another state directory: its locked journal, and what the log says of it."""
 
     journal: "ForeignJournal"
-    intent: Mapping[str, Any] | None
+    intent: Record | None
     """The record of its intent; None where the log has none."""
     is_open: bool
     """Whether neither an outcome nor a recovery of it is recorded."""
@@ -91,10 +88,10 @@ def find_foreign_changes(workspace: Workspace) -> Iterator[ForeignChange]:
         intent, is_open = intents.get(journal.name, (None, False))
         claimed = workspace.journals.claim(journal.name)
         try:
-            writers = {journal.liveness_id, writer_of(intent) if intent else ""}
+            writers = {journal.liveness_id, writer_of(intent) if intent is not None else ""}
             is_claimed = claimed is not None and claimed.origin == "foreign"
             is_in_use = not is_claimed or not all(map(workspace.transactions.is_dead, writers))
-            states = _compare_files(workspace, intent["changes"]) if intent else []
+            states = _compare_files(workspace, intent.changes) if intent is not None else []
             yield ForeignChange(journal, intent, is_open, is_in_use, states)
         finally:
             if claimed is not None and claimed.journal is not None:
@@ -148,7 +145,7 @@ class _CrashRecovery:
             )
             for txn, intent in islice(abandoned, MAX_RECOVERED):
                 result = self._decide_without_journal(txn, intent)
-                reports.append(self._record_recovery(txn, result, [change["path"] for change in intent["changes"]], []))
+                reports.append(self._record_recovery(txn, result, [change["path"] for change in intent.changes], []))
         except (OSError, errors.SystemError) as refused:
             reports.append(_report_failure(refused))
         return reports
@@ -185,25 +182,25 @@ class _CrashRecovery:
         self.workspace.follow()
         intent = self.workspace.audit_state.intents.get(txn)
         if intent is not None:
-            return RecordedIntent(intent["changes"], writer_of(intent), True, False)
+            return RecordedIntent(intent.changes, writer_of(intent), True, False)
         # Not open: its outcome or recovery is recorded. From the end, these come before the intent itself.
         was_applied = was_rolled_back = False
         for record in read_records(self.workspace.root, reverse=True):
-            if record.get("request_id") != txn:
+            if record.request_id != txn:
                 continue
-            if record.get("kind") == "intent" and is_well_formed(record):
-                return RecordedIntent(record["changes"], writer_of(record), False, was_applied, was_rolled_back)
+            if record.kind == "intent" and is_well_formed(record):
+                return RecordedIntent(record.changes, writer_of(record), False, was_applied, was_rolled_back)
             was_applied = was_applied or took_effect(record)
             was_rolled_back = was_rolled_back or is_rolled_back(record)
         return None
 
-    def _decide_without_journal(self, txn: str, intent: Mapping[str, Any]) -> str:
+    def _decide_without_journal(self, txn: str, intent: Record) -> str:
         """Compare the files with the hashes of an intent: all new, all old, or `unknown`."""
-        touched = _comparable_paths(self.workspace, intent["changes"])
+        touched = _comparable_paths(self.workspace, intent.changes)
         if touched is None:
             return "unknown"
         self.workspace.transactions.remove_leftovers(txn, touched)
-        states = _compare_files(self.workspace, intent["changes"])
+        states = _compare_files(self.workspace, intent.changes)
         if all(state in ("after", "both") for state in states):
             return "applied"
         return "not_applied" if all(state in ("before", "both") for state in states) else "unknown"
@@ -218,9 +215,7 @@ class _CrashRecovery:
         if intent is not None and change.is_open:
             result, members = self._decide_without_journal(txn, intent), self._members_of(txn, intent)
         elif intent is not None:
-            self.workspace.transactions.remove_leftovers(
-                txn, _comparable_paths(self.workspace, intent["changes"]) or ()
-            )
+            self.workspace.transactions.remove_leftovers(txn, _comparable_paths(self.workspace, intent.changes) or ())
         left = [{"path": moved_to, "reason": "foreign"}]
         detail = {"result": result, "journal": txn, "left": left, "found_by": self.request_id, "person": person}
         detail |= members.pop("detail", {})
@@ -228,9 +223,9 @@ class _CrashRecovery:
         self._append(new_body("recovery", detail=detail, **members))
         return _report(txn, result, [each["path"] for each in members.get("changes", ())], left)
 
-    def _members_of(self, txn: str, intent: Mapping[str, Any]) -> dict[str, Any]:
+    def _members_of(self, txn: str, intent: Record) -> dict[str, Any]:
         """Members of the record that closes an intent."""
-        members = {"request_id": txn, "tool_name": intent["tool_name"], "changes": intent["changes"]}
+        members = {"request_id": txn, "tool_name": intent.tool_name, "changes": intent.changes}
         # An intent from before an adoption counts for no session or plan here: only a person may undo its changes.
         if txn not in self.workspace.audit_state.intents:
             return members
@@ -245,12 +240,12 @@ class _CrashRecovery:
                 "recovery",
                 timestamp=self.now,
                 request_id=txn,
-                session_id=intent["session_id"],
+                session_id=intent.session_id,
                 workspace_root=self.workspace.root,
-                tool_name=intent.get("tool_name"),
-                plan_id=intent["plan_id"],
-                plan_hash=intent.get("plan_hash"),
-                changes=intent["changes"],
+                tool_name=intent.tool_name,
+                plan_id=intent.plan_id,
+                plan_hash=intent.plan_hash,
+                changes=intent.changes,
                 detail={
                     **_undone_calls(intent),
                     "result": result,
@@ -266,16 +261,16 @@ class _CrashRecovery:
         self.workspace.log.append(lambda: body, durable=True)
 
 
-def _find_intents(root: str, txns: set[str]) -> dict[str, tuple[Mapping[str, Any], bool]]:
+def _find_intents(root: str, txns: set[str]) -> dict[str, tuple[Record, bool]]:
     """The intents of these transactions in the log, each with whether it is open."""
-    found: dict[str, tuple[Mapping[str, Any], bool]] = {}
+    found: dict[str, tuple[Record, bool]] = {}
     closed: set[str] = set()
     # From the end, an outcome or a recovery comes before its intent.
     for record in read_records(root, reverse=True) if txns else ():
-        txn = record.get("request_id")
+        txn = record.request_id
         if txn not in txns or txn in found:
             continue
-        if record.get("kind") == "intent" and is_well_formed(record) and record["changes"] is not None:
+        if record.kind == "intent" and is_well_formed(record) and record.members["changes"] is not None:
             found[txn] = (record, txn not in closed)
         closed.add(txn)
     return found
@@ -307,7 +302,7 @@ def _report(txn: str, result: str, paths: Sequence[str], left: Sequence[Mapping[
     return {"request_id": plain, "result": result, "paths": list(paths[:MAX_REPORTED]), "left": shown[:MAX_REPORTED]}
 
 
-def _undone_calls(intent: Mapping[str, Any]) -> dict[str, Any]:
+def _undone_calls(intent: Record) -> dict[str, Any]:
     """The calls that an undo restores, as its intent names them."""
-    undone = (intent["detail"] or {}).get("undone")
+    undone = intent.detail.get("undone")
     return {"undone": undone} if undone else {}

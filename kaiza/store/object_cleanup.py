@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
+from kaiza.domain.audit.record import Record
 from kaiza.domain.timestamps import format_timestamp
 from kaiza.store.audit.reader import read_records
 from kaiza.store.changes.journal_lines import read_file
@@ -60,23 +60,23 @@ class _NamedHashes:
     sessions: set[str] = field(default_factory=set)
     last_seq: int = 0
 
-    def add_backward(self, records: Iterable[Mapping[str, Any]]) -> None:
+    def add_backward(self, records: Iterable[Record]) -> None:
         """Take in the log, newest record first, so that a session is known before its older records."""
         for record in records:
             self.add(record)
 
-    def add(self, record: Mapping[str, Any]) -> None:
+    def add(self, record: Record) -> None:
         """Take in one record."""
-        self.last_seq = max(self.last_seq, record["seq"])
-        session_id = record.get("session_id")
-        if str(record.get("timestamp")) >= self.since:
+        self.last_seq = max(self.last_seq, record.seq)
+        session_id = record.session_id
+        if record.timestamp >= self.since:
             if isinstance(session_id, str):
                 self.sessions.add(session_id)
         elif session_id not in self.sessions:
             return
-        self.hashes.update(_hashes_in(record.get("changes")))
-        if isinstance(record.get("plan_hash"), str):
-            self.hashes.add(record["plan_hash"])
+        self.hashes.update(_hashes_in(record.changes))
+        if isinstance(record.plan_hash, str):
+            self.hashes.add(record.plan_hash)
 
 
 class ObjectCleanup:
@@ -137,7 +137,7 @@ class ObjectCleanup:
 
     def _find_needed(self) -> set[str]:
         state = self._workspace.audit_state
-        intents = (_hashes_in(intent["changes"]) for intent in state.intents.values())
+        intents = (_hashes_in(intent.changes) for intent in state.intents.values())
         seals = (seal.plan_hash for seal in state.seals.values())
         journals = self._hashes_in_journals()
         return self._named.hashes.union(*intents, seals, state.approvals.values(), journals)

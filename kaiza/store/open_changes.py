@@ -1,10 +1,10 @@
 """Changes that a dead process began and did not finish. Only finds them; `store.crash_recovery` settles them."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
+from kaiza.domain.audit.record import Record
 from kaiza.store.disk import lock_timeouts, state_dir
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.workspace import Workspace
@@ -13,15 +13,15 @@ _LOCK_NAME = "recovery.lock"
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-def find_abandoned(workspace: Workspace) -> dict[str, Mapping[str, Any]]:
+def find_abandoned(workspace: Workspace) -> dict[str, Record]:
     """Open intents of processes that have ended, by request id, oldest first. Those of living ones are under way."""
     intents = [*workspace.audit_state.intents.items()]  # a copy: another thread may follow the log meanwhile
     return {txn: intent for txn, intent in intents if workspace.is_dead(writer_of(intent))}
 
 
-def writer_of(intent: Mapping[str, Any]) -> str:
+def writer_of(intent: Record) -> str:
     """Liveness id of the process that wrote an intent."""
-    return str((intent["detail"] or {}).get("live", ""))
+    return str(intent.detail.get("live", ""))
 
 
 def has_abandoned(workspace: Workspace) -> bool:

@@ -2,12 +2,12 @@
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kaiza.domain.audit.record import Record
 from kaiza.domain.manifest import comparison
@@ -147,7 +147,7 @@ class _SessionComparison:
         previous = database.scan(reference.previous) if reference.previous else None
         if previous is None or time.monotonic() > self._until:
             return None
-        records = (record for record in self._read_from(previous.seq) if record["seq"] <= begin.seq)
+        records = (record for record in self._read_from(previous.seq) if record.seq <= begin.seq)
         recorded = collect_changes(list(records), begin.seq)
         differences = list(islice(iterate_earlier(database, reference), _MAX_HELD))
         self._add_decisions(differences, recorded)
@@ -169,8 +169,8 @@ class _SessionComparison:
     def _find_begin(self) -> int:
         """Number of the session's first record; 0 if the log does not have it."""
         for record in read_records(self._workspace.root, reverse=True):
-            if record.get("session_id") == self._report.session_id and record.get("tool_name") == "begin_session":
-                return int(record["seq"])
+            if record.session_id == self._report.session_id and record.tool_name == "begin_session":
+                return record.seq
             if time.monotonic() > self._until:
                 self._gaps.add("log_unreadable")
                 break
@@ -180,11 +180,9 @@ class _SessionComparison:
         """Add the torn tails and damaged logs that the log says were set aside. Others have such names from others."""
         names = {each.path for each in differences if _SET_ASIDE.fullmatch(each.path)}
         for _, record in search_records(self._workspace.root, _SETTING_ASIDE) if names else ():
-            detail = record.get("detail")
-            members = detail if isinstance(detail, Mapping) else {}
-            name = members.get("file")
+            name = record.detail.get("file")
             if isinstance(name, str) and name in names:
-                recorded.documents.setdefault(name, set()).add(members.get("sha256"))
+                recorded.documents.setdefault(name, set()).add(record.detail.get("sha256"))
 
     def _add_decisions(self, differences: list[Difference], recorded: RecordedChanges) -> None:
         """Add the plans of which only status and approval were edited: a person's decision, which the plan shows."""
@@ -197,10 +195,10 @@ class _SessionComparison:
                     recorded.documents.setdefault(difference.path, set()).add(stored.parsed.plan_hash)
 
 
-def _may_explain(record: Mapping[str, Any]) -> bool:
-    if record.get("kind") == "call":
-        return bool(record.get("changes")) or record.get("tool_name") in _DOCUMENT_TOOLS
-    return record.get("kind") in ("intent", "recovery", "person", "plan")
+def _may_explain(record: Record) -> bool:
+    if record.kind == "call":
+        return bool(record.changes) or record.tool_name in _DOCUMENT_TOOLS
+    return record.kind in ("intent", "recovery", "person", "plan")
 
 
 def _is_path(path: bytes) -> bool:

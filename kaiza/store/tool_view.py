@@ -123,7 +123,7 @@ class ToolView:
             if not missing or record.seq <= self.workspace.binding.adopted_seq:
                 break
             if took_effect(record):
-                missing.discard(record.request_id)
+                missing.discard(record.request_id or "")
                 changes.append(_without_rest(record))
         return changes[::-1]
 

@@ -12,6 +12,7 @@ from scenes import records
 
 from kaiza.cli.undo.command import select_records
 from kaiza.domain.audit.inverse_changes import invert
+from kaiza.domain.audit.record import Record
 from kaiza.domain.audit.undo_batches import UndoneCalls
 from kaiza.domain.caps import Caps
 from kaiza.queries.undoable_changes import read_changes
@@ -119,7 +120,7 @@ def test_an_undo_of_thousands_of_changes_holds_one_record_at_a_time(workspace, w
 
 def test_calls_before_and_after_moves_are_found_for_every_name_that_a_file_had():
     def row(number, path, source=None):
-        return {"request_id": str(number), "changes": [{"path": path, "source": source}]}
+        return Record({"request_id": str(number), "changes": [{"path": path, "source": source}]})
 
     rows = [row(1, "a"), row(2, "b", "a"), row(3, "b"), row(4, "a"), row(5, "c", "b"), row(6, "x")]
     calls = UndoneCalls()

@@ -6,6 +6,7 @@ import pytest
 from agents import sha
 from scenes import records
 
+from kaiza.domain.audit.record import Record
 from kaiza.domain.manifest.report import OutsideReport
 from kaiza.queries.outside_changes import read_outside_changes
 from kaiza.store.disk import state_dir
@@ -30,7 +31,9 @@ def changed(begun, workspace):
 
 def read(app, session_id, end_record=None):
     (workspace,) = app.services.workspaces.values()
-    return read_outside_changes(workspace, session_id, "2026-01-01T00:00:00.000Z", end_record, "now")
+    return read_outside_changes(
+        workspace, session_id, "2026-01-01T00:00:00.000Z", end_record and Record(end_record), "now"
+    )
 
 
 def end(app, session_id, root):

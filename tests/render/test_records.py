@@ -2,11 +2,12 @@
 
 from itertools import count, islice
 
+from kaiza.domain.audit.record import Record
 from kaiza.render import records, terminal
 
 
 def record(seq, **members):
-    return {
+    defaults = {
         "seq": seq,
         "timestamp": f"2026-11-18T09:{seq % 60:02d}:07.120Z",
         "kind": "call",
@@ -16,7 +17,12 @@ def record(seq, **members):
         "error_code": None,
         "arguments": {"path": "src/app.py"},
         "changes": [],
-    } | members
+    }
+    return Record(defaults | members)
+
+
+def changed(each, **members):
+    return Record(each.members | members)
 
 
 READ = record(1)
@@ -43,8 +49,8 @@ def test_a_timeline_has_one_aligned_row_per_record():
 
 def test_records_other_than_calls_show_their_result():
     sealed = record(5, kind="plan", tool_name=None, outcome=None, arguments=None, plan_id="PLAN-7")
-    revoked = sealed | {"kind": "person", "outcome": "ok", "detail": {"action": "revoke", "person": "Ann"}}
-    recovered = sealed | {"kind": "recovery", "plan_id": None, "detail": {"result": "taken_back"}}
+    revoked = changed(sealed, kind="person", outcome="ok", detail={"action": "revoke", "person": "Ann"})
+    recovered = changed(sealed, kind="recovery", plan_id=None, detail={"result": "taken_back"})
     _, *lines = records.render_timeline([sealed, revoked, recovered], None)
 
     assert [line.split()[4:] for line in lines] == [
@@ -72,15 +78,15 @@ def test_a_narrow_timeline_has_a_line_for_the_day_and_whole_paths():
 
 def test_a_dry_run_is_marked():
     dry = {"arguments": {"path": "src/app.py", "dry_run": True}}
-    _, done, refused = records.render_timeline([READ | dry, REFUSED | dry], None)
+    _, done, refused = records.render_timeline([changed(READ, **dry), changed(REFUSED, **dry)], None)
 
     assert done.endswith("src/app.py    dry run")
     assert "error, dry run" in refused
 
 
 def test_a_persons_undo_shows_the_name_the_action_and_the_outcome():
-    intent = INTENT | {"tool_name": None, "role": None, "detail": {"action": "undo", "person": "Ann"}}
-    failed = intent | {"kind": "person", "outcome": "error", "error_code": "FILE_WRITE_FAILED"}
+    intent = changed(INTENT, tool_name=None, role=None, detail={"action": "undo", "person": "Ann"})
+    failed = changed(intent, kind="person", outcome="error", error_code="FILE_WRITE_FAILED")
     _, *lines = records.render_timeline([intent, failed], None)
 
     assert [line.split()[3:] for line in lines] == [
@@ -90,7 +96,7 @@ def test_a_persons_undo_shows_the_name_the_action_and_the_outcome():
 
 
 def test_a_long_name_leaves_room_for_the_other_columns():
-    frozen = FROZEN | {"detail": {"action": "freeze", "person": "n" * 200}}
+    frozen = changed(FROZEN, detail={"action": "freeze", "person": "n" * 200})
     lines = list(records.render_timeline([READ, frozen], 80))
 
     assert all(terminal.display_width(line) <= 80 for line in lines)
@@ -145,16 +151,18 @@ def test_every_path_of_a_record_is_listed_once():
 def test_a_record_in_full_begins_with_its_outcome_and_omits_nulls():
     lines = list(
         records.render_record(
-            {
-                "arguments": {"path": "a\u202e.py", "expected_hash": None},
-                "changes": [{"path": "a", "operation": "modify"}, {"path": "b", "operation": "create"}],
-                "entry_hash": "ff",
-                "error_code": "HASH_MISMATCH",
-                "outcome": "error",
-                "plan_id": None,
-                "prev_hash": "00",
-                "seq": 7,
-            }
+            Record(
+                {
+                    "arguments": {"path": "a\u202e.py", "expected_hash": None},
+                    "changes": [{"path": "a", "operation": "modify"}, {"path": "b", "operation": "create"}],
+                    "entry_hash": "ff",
+                    "error_code": "HASH_MISMATCH",
+                    "outcome": "error",
+                    "plan_id": None,
+                    "prev_hash": "00",
+                    "seq": 7,
+                }
+            )
         )
     )
 
@@ -172,7 +180,7 @@ def test_a_record_in_full_begins_with_its_outcome_and_omits_nulls():
 
 def test_a_long_value_of_a_record_has_a_line_of_its_own():
     deep = "packages/server/src/handlers/authentication/session_token_rotation.py"
-    lines = list(records.render_record({"arguments": {"path": deep, "tool": "x"}, "seq": 7}, 80))
+    lines = list(records.render_record(Record({"arguments": {"path": deep, "tool": "x"}, "seq": 7}), 80))
 
     assert lines == ["seq        7", "arguments", f"    path={deep}", "    tool=x"]
-    assert list(records.render_record({"arguments": {"path": deep}}, 72))[1:] == ["    path=", deep]
+    assert list(records.render_record(Record({"arguments": {"path": deep}}), 72))[1:] == ["    path=", deep]

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from kaiza.cli.console import arguments
 from kaiza.cli.console.id_prefix import resolve_id
 from kaiza.cli.console.open_workspace import PLAN_ADVICE
+from kaiza.domain.audit.record import Record
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
 from kaiza.domain.plans.plan import is_plan_id
@@ -43,12 +43,12 @@ class RecordFilter:
     since: str | None = None
     until: str | None = None
 
-    def matches(self, record: Mapping[str, Any]) -> bool:
+    def matches(self, record: Record) -> bool:
         """Whether the record meets every condition."""
         return (
-            all(_is_one_of(record.get(name), values) for name, values in self.field_values.items())
-            and self._is_in_session(record.get("session_id"))
-            and self._is_in_time(str(record.get("timestamp")))
+            all(_is_one_of(record.members.get(name), values) for name, values in self.field_values.items())
+            and self._is_in_session(record.session_id)
+            and self._is_in_time(record.timestamp)
             and (self.path is None or any(map(self.path, recorded_paths(record))))
         )
 

@@ -10,13 +10,12 @@ from kaiza.cli.doctor.check import RETRY, DoctorCheck, ok, problem, unknown, war
 from kaiza.clock import current_timestamp
 from kaiza.domain import errors
 from kaiza.domain.audit.projection import AuditState
-from kaiza.domain.audit.record import Verdict
+from kaiza.domain.audit.record import Verdict, is_complete
 from kaiza.domain.audit.record_folding import apply_record
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths.protected_names import LOG_PATH
 from kaiza.domain.plans.plan import INVALID
 from kaiza.queries.plan_review import count_standings, describe_unlisted, list_plans
-from kaiza.queries.session_summary import is_complete
 from kaiza.render import log_verdict
 from kaiza.render.settings import render_setting
 from kaiza.render.terminal import escape, format_count

@@ -13,13 +13,13 @@ from kaiza.cli.console.interrupted import name_interrupted
 from kaiza.cli.console.open_workspace import PLAN_ADVICE, open_workspace, parse_plan_prefix, verify_whole_log
 from kaiza.cli.undo import listing
 from kaiza.decisions import undo
+from kaiza.domain.audit.record import Record
 from kaiza.domain.refusal import RefusedError
 from kaiza.queries.undoable_changes import has_been_cleaned, iter_all_effective, read_changes
 from kaiza.queries.workspaces import Workspace, find_person_name
 from kaiza.render import plans
 from kaiza.render.terminal import escape_name, format_count
 
-Record = Mapping[str, Any]
 _NO_TERMINAL = (
     "There is no terminal to ask at. Use --yes to restore without asking, or --dry-run to only show the changes."
 )

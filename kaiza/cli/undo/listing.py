@@ -3,17 +3,17 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from kaiza.domain.audit.record import Record
 from kaiza.render.records import recorded_paths
 from kaiza.render.terminal import display_width, escape, escape_name, format_count, format_time, wrap_words
 
 _MAX_LISTED = 5
 _MAX_PATHS = 3
-Record = Mapping[str, Any]
 
 
 def describe_change(record: Record) -> str:
     """One change in a sentence: its record, tool, time and files."""
-    paths = [escape_name(path) for path in recorded_paths({"changes": record["changes"]})]
+    paths = [escape_name(path) for path in recorded_paths(Record({"changes": record.changes}))]
     more = f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else ""
     tool = escape(record["tool_name"] or "undo")
     time, named = format_time(record["timestamp"] or ""), ", ".join(paths[:_MAX_PATHS])
@@ -31,7 +31,7 @@ def summarize(effective: Sequence[Record]) -> dict[str, Any]:
                 "tool_name": record["tool_name"],
                 "session_id": record["session_id"],
                 "plan_id": record["plan_id"],
-                "paths": list(recorded_paths({"changes": record["changes"]})),
+                "paths": list(recorded_paths(Record({"changes": record.changes}))),
             }
             for record in effective
         ],

@@ -19,6 +19,7 @@ from kaiza.domain.audit.projection import (
     merge_freezes,
     merge_times,
 )
+from kaiza.domain.audit.record import Record
 from kaiza.domain.plans.plan import PlanUsage, combine_usage
 
 MAX_PART_BYTES = 160 * 1024
@@ -131,13 +132,13 @@ def _usage_pieces(usage: Mapping[str, PlanUsage]) -> Iterator[StatePiece]:
             yield "usage", {"plan_id": plan_id, "use": {"files": files}}
 
 
-def _intent_pieces(request_id: str, intent: Mapping[str, Any]) -> Iterator[StatePiece]:
+def _intent_pieces(request_id: str, intent: Record) -> Iterator[StatePiece]:
     """An open intent in pieces of a few changes."""
     start = 0
     # "unlimited": its usage is carried over already, and a recovery must not subtract it, because the old log may
     # have recorded the outcome.
-    members = {**intent, "detail": {**(intent["detail"] or {}), "unlimited": True}}
-    for changes in _split_by_size(intent["changes"]):
+    members = {**intent.members, "detail": {**intent.detail, "unlimited": True}}
+    for changes in _split_by_size(intent.changes):
         yield "intents", {"request_id": request_id, "intent": {**members, "changes": changes}, "at": start}
         start += len(changes)
 

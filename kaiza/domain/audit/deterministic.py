@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kaiza.domain.audit.record import Body
+from kaiza.domain.audit.record import Body, Record
 from kaiza.domain.timestamps import format_timestamp
 
 NAMESPACE = uuid.UUID("c1fd1c20-77b7-4f73-b39c-8ed2dd2f2d8c")
@@ -33,10 +33,9 @@ def stamp_record(body: Body, seq: int) -> Body:
     return Body({**body, "timestamp": counted_timestamp(seq - 1), "duration_ms": duration, "detail": detail})
 
 
-def is_deterministic(record: Mapping[str, Any]) -> bool:
+def is_deterministic(record: Record) -> bool:
     """Whether a record is marked as deterministic."""
-    detail = record.get("detail")
-    return isinstance(detail, Mapping) and detail.get(_MARK) is True
+    return record.detail.get(_MARK) is True
 
 
 def _without_durations(value: Any) -> Any:

@@ -141,7 +141,7 @@ def diagnose(chain: Chain, line: bytes, rest: Iterable[bytes]) -> ChainFault:
     except InvalidLineError:
         why = "inserted" if _is_continuation(chain, following) else "edited"
         return ChainFault(chain.seq + 1, why, chain.size)
-    if record.get("seq") == chain.seq + 1:
+    if record.members.get("seq") == chain.seq + 1:
         return _diagnose_relinked(chain, line, following)
     why = _classify_misplaced(chain, line, record, itertools.chain((following,), later))
     return ChainFault(chain.seq + 1, why, chain.size)
@@ -149,9 +149,10 @@ def diagnose(chain: Chain, line: bytes, rest: Iterable[bytes]) -> ChainFault:
 
 def _classify_misplaced(chain: Chain, line: bytes, record: Record, rest: Iterable[bytes]) -> str:
     """Classify a line with a valid hash but the wrong number: inserted, moved, or after a gap."""
-    if type(record.get("seq")) is not int or record["seq"] <= chain.seq:
+    seq = record.members.get("seq")
+    if type(seq) is not int or seq <= chain.seq:
         return "inserted"
-    predecessor_suffix = (_HASH_SUFFIX % record.get("prev_hash")).encode()
+    predecessor_suffix = (_HASH_SUFFIX % record.members.get("prev_hash")).encode()
     has_continuation = has_predecessor = False
     for other in rest:
         if other == line:
@@ -187,6 +188,6 @@ def _diagnose_relinked(chain: Chain, line: bytes, following: bytes) -> ChainFaul
 def _is_linked(line: bytes, following: bytes) -> bool:
     """Whether the next line links to this one. True if no valid line follows."""
     try:
-        return bool(parse_and_verify(following).get("prev_hash") == parse_and_verify(line)["entry_hash"])
+        return parse_and_verify(following).members.get("prev_hash") == parse_and_verify(line).entry_hash
     except InvalidLineError:
         return True

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kaiza.domain.audit.record import is_well_formed
+from kaiza.domain.audit.record import Record, is_well_formed
 
 
 class PathState(NamedTuple):
@@ -92,8 +92,8 @@ class _Transition(NamedTuple):
 
 
 def invert(
-    newest_first: Iterable[Mapping[str, Any]],
-    is_selected: Callable[[Mapping[str, Any]], bool] = lambda _record: True,
+    newest_first: Iterable[Record],
+    is_selected: Callable[[Record], bool] = lambda _record: True,
 ) -> dict[str, Inverse]:
     """Inverse of the selected changes, by path. Holds one record at a time.
 
@@ -104,7 +104,7 @@ def invert(
     inverses: dict[str, Inverse] = {}
     for record in newest_first:
         selected, undo = is_selected(record), is_undo(record)
-        certain = record.get("kind") != "recovery" or took_effect(record)
+        certain = record.kind != "recovery" or took_effect(record)
         for path, before, after, other_path in record_transitions(record):
             step = _Transition(path, before, after, other_path, selected, undo, certain)
             inverse = inverses.get(path)
@@ -114,62 +114,57 @@ def invert(
     return {path: inverse for path, inverse in inverses.items() if inverse.origin is not None}
 
 
-def took_effect(record: Mapping[str, Any]) -> bool:
+def took_effect(record: Record) -> bool:
     """Whether the record's changes were made: by a call, by a person, or by a recovery that finished them."""
-    if not record.get("changes") or not is_well_formed(record):
+    if not record.changes or not is_well_formed(record):
         return False
-    if record.get("kind") == "recovery":
-        return bool((record.get("detail") or {}).get("result") == "applied")
-    return record.get("kind") in ("call", "person") and record.get("outcome") == "ok"
+    if record.kind == "recovery":
+        return record.detail.get("result") == "applied"
+    return record.kind in ("call", "person") and record.outcome == "ok"
 
 
-def may_be_in_effect(record: Mapping[str, Any]) -> bool:
+def may_be_in_effect(record: Record) -> bool:
     """Whether some of the record's changes may be in place: it took effect, or its recovery could not tell."""
     if took_effect(record):
         return True
-    detail = record.get("detail")
-    result = detail.get("result") if isinstance(detail, Mapping) else None
-    is_unclear = record.get("kind") == "recovery" and result == "unknown"
-    return is_unclear and bool(record.get("changes")) and is_well_formed(record)
+    is_unclear = record.kind == "recovery" and record.detail.get("result") == "unknown"
+    return is_unclear and bool(record.changes) and is_well_formed(record)
 
 
-def is_rolled_back(record: Mapping[str, Any]) -> bool:
+def is_rolled_back(record: Record) -> bool:
     """Whether the record is a recovery that left none of the changes in place."""
-    detail = record.get("detail")
-    result = detail.get("result") if isinstance(detail, Mapping) else None
-    return record.get("kind") == "recovery" and result in ("taken_back", "not_applied")
+    return record.kind == "recovery" and record.detail.get("result") in ("taken_back", "not_applied")
 
 
-def is_undo(record: Mapping[str, Any]) -> bool:
+def is_undo(record: Record) -> bool:
     """Whether the record is an undo, by an agent or by a person."""
-    is_named_undo = record["tool_name"] == "undo_changes" or (record["detail"] or {}).get("action") == "undo"
+    is_named_undo = record.tool_name == "undo_changes" or record.detail.get("action") == "undo"
     return is_named_undo or is_by_person(record)
 
 
-def is_by_person(record: Mapping[str, Any]) -> bool:
+def is_by_person(record: Record) -> bool:
     """Whether a person made the changes. That is always an undo."""
     # The recovery of a person's undo has no session.
-    kind = record.get("kind")
-    return kind == "person" or (kind == "recovery" and record.get("session_id") is None)
+    return record.kind == "person" or (record.kind == "recovery" and record.session_id is None)
 
 
-def touched_paths(record: Mapping[str, Any]) -> Iterator[str]:
+def touched_paths(record: Record) -> Iterator[str]:
     """Yield every path that the record's changes altered."""
-    for change in record["changes"]:
+    for change in record.changes:
         yield from filter(None, (change["path"], change["source"]))
 
 
-def paths_restored_by_person(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def paths_restored_by_person(records: Sequence[Record]) -> dict[str, int]:
     """Paths that a person restored, each with the number of the last such record."""
-    return {path: record["seq"] for record in records if is_by_person(record) for path in touched_paths(record)}
+    return {path: record.seq for record in records if is_by_person(record) for path in touched_paths(record)}
 
 
-def record_transitions(record: Mapping[str, Any]) -> Iterator[tuple[str, PathState, PathState, str | None]]:
+def record_transitions(record: Record) -> Iterator[tuple[str, PathState, PathState, str | None]]:
     """Yield path, state before, state after and the move's other path, the last change first; a move yields two."""
-    modes = (record["detail"] or {}).get("modes") or {}
+    modes = record.detail.get("modes") or {}
     # An undo also restores modes that its record does not name.
     is_mode_kept = not is_undo(record)
-    for change in reversed(record["changes"]):
+    for change in reversed(record.changes):
         yield from _path_transitions(change, modes, is_mode_kept=is_mode_kept)
 
 

@@ -11,6 +11,7 @@ from functools import reduce
 from typing import Any
 
 from kaiza.domain import error_codes
+from kaiza.domain.audit.record import Record
 from kaiza.domain.plans.plan import PlanUsage
 from kaiza.domain.timestamps import format_timestamp
 
@@ -81,7 +82,7 @@ class RoleLock:
     role: str
     error_code: str
     session_id: str | None
-    request_id: str
+    request_id: str | None
     seq: int
     at: str
 
@@ -139,7 +140,7 @@ class AuditState:
     withdrawn: dict[str, str] = field(default_factory=dict)
     """plan_id to the last command, `reject` or `revoke`, if the plan was not approved since."""
     usage: dict[str, PlanUsage] = field(default_factory=dict)
-    intents: dict[str, dict[str, Any]] = field(default_factory=dict)
+    intents: dict[str, Record] = field(default_factory=dict)
     """Intents without an outcome, by request id."""
     states: list[str] = field(default_factory=list)
     """Ids of the state directories that sessions were recorded from; the first few only."""
@@ -191,7 +192,7 @@ class AuditState:
             approvals=dict(members["approvals"]),
             withdrawn=dict(members["withdrawn"]),
             usage={key: PlanUsage(**usage) for key, usage in members["usage"].items()},
-            intents=dict(members["intents"]),
+            intents={key: Record(**intent) for key, intent in members["intents"].items()},
             states=list(members["states"]),
             is_deterministic=members["is_deterministic"],
         )
@@ -229,10 +230,9 @@ COUNTED_SEAL = "seal_seq"
 """Member of a `plan` record's detail: it only adds the number of files to the seal with this sequence number."""
 
 
-def is_late_count(record: Mapping[str, Any]) -> bool:
+def is_late_count(record: Record) -> bool:
     """Whether a `plan` record seals nothing, and only says how many files an earlier seal reaches."""
-    detail = record.get("detail")
-    return record.get("kind") == "plan" and isinstance(detail, Mapping) and COUNTED_SEAL in detail
+    return record.kind == "plan" and COUNTED_SEAL in record.detail
 
 
 def day_before(now: str) -> str:
@@ -251,7 +251,7 @@ def is_locking_refusal(
     return error_codes.lookup(error_code).locks or invariant_id in LOCKING_INVARIANTS
 
 
-def is_change_attempt(tool_name: str, arguments: object) -> bool:
+def is_change_attempt(tool_name: str | None, arguments: object) -> bool:
     """Whether a call asked to change files: a changing tool without `dry_run`."""
     is_dry_run = isinstance(arguments, Mapping) and arguments.get("dry_run") is True
     return tool_name in CHANGING_TOOLS and not is_dry_run

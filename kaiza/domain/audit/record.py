@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, NewType
+from typing import Any, Final, NewType
 
 import kaiza
 from kaiza.domain import errors
@@ -45,8 +45,7 @@ FIELDS = (
     "prev_hash",
     "entry_hash",
 )
-REQUIRED_FIELDS = frozenset(FIELDS) - {"principal"}
-"""Members of the records of every version; those of earlier ones have no principal."""
+_KNOWN_MEMBERS = frozenset(FIELDS)
 _CHAIN_MEMBERS = ("seq", "prev_hash", "entry_hash")
 _SHA256 = sha256()  # copied for each record
 _EMPTY_BODY: dict[str, Any] = {name: None for name in FIELDS if name not in _CHAIN_MEMBERS} | {
@@ -56,19 +55,19 @@ _EMPTY_BODY: dict[str, Any] = {name: None for name in FIELDS if name not in _CHA
 Body = NewType("Body", dict[str, Any])
 """A record without sequence number and link, all members present and in canonical JSON's profile. See `new_body`."""
 
-
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Record(Mapping[str, Any]):
     """One record of the log, its members as attributes; what a record of an earlier version lacks is None.
 
-    A log that came with a clone may hold anything: `seq` is an integer always, `arguments`, `changes` and `detail` are
-    never None, and the others have the types given here if the record `is_well_formed`.
+    A log that came with a clone may hold anything. Whatever it holds, `seq`, `timestamp`, `kind`, `arguments`,
+    `changes` and `detail` have the types given here and are never None; the others do if the record `is_well_formed`.
     """
 
-    members: dict[str, Any]
+    # `Final` and not frozen: a long log has millions of records, and a frozen one takes three times as long to make.
+    members: Final[dict[str, Any]]
     """The decoded members, also those that are not known here."""
 
     @property
@@ -79,12 +78,14 @@ class Record(Mapping[str, Any]):
     @property
     def timestamp(self) -> str:
         """When it was recorded: UTC, milliseconds, `Z`."""
-        return self.members.get("timestamp") or ""
+        timestamp = self.members.get("timestamp")
+        return timestamp if type(timestamp) is str else ""
 
     @property
     def kind(self) -> str:
-        """One of KINDS."""
-        return self.members.get("kind") or ""
+        """One of KINDS; another one of records that Kaiza did not write."""
+        kind = self.members.get("kind")
+        return kind if type(kind) is str else ""
 
     @property
     def request_id(self) -> str | None:
@@ -159,7 +160,7 @@ class Record(Mapping[str, Any]):
 
     @property
     def changes(self) -> Sequence[Mapping[str, Any]]:
-        """The changed files, each as `Change.as_record` writes it."""
+        """The changed files, each with the members of `Change.as_record`."""
         changes = self.members.get("changes")
         return changes if type(changes) is list else ()
 
@@ -279,7 +280,7 @@ def serialize_and_hash(body: Body, seq: int, prev_hash: str) -> tuple[bytes, Rec
 _MAX_NUMBER = 1 << 40
 
 
-_KNOWN_MEMBERS = frozenset(FIELDS)
+_INTENT_MEMBERS = ("seq", "session_id", "tool_name", "plan_id", "plan_hash", "detail", "changes")
 _OUTCOMES = ("ok", "error", None)
 _DIGEST = re.compile("[0-9a-f]{64}")
 _OTHER_MEMBERS: Mapping[str, Any] = {
@@ -302,9 +303,16 @@ _DICT_OR_NULL = (dict, type(None))
 _LIST_OR_NULL = (list, type(None))
 
 
-def require_texts(members: Mapping[str, Any], *names: str, or_null: bool = False) -> None:
-    """TypeError if one of the named members is not a string. They are used as keys of the state, or as paths."""
-    if not all(isinstance(members[name], str) or (or_null and members[name] is None) for name in names):
+def require_texts(members: Mapping[str, Any], *names: str) -> list[str]:
+    """The named members, which are used as keys of the state or as paths. TypeError if one of them is not a string."""
+    texts = [members[name] for name in names]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError
+    return texts
+
+
+def _require_texts_or_null(members: Mapping[str, Any], *names: str) -> None:
+    if not all(members[name] is None or isinstance(members[name], str) for name in names):
         raise TypeError
 
 
@@ -319,64 +327,81 @@ def _require_all_texts(values: Iterable[Any]) -> None:
         raise TypeError
 
 
-def require_members(record: Mapping[str, Any]) -> None:
-    """TypeError if a member that state is computed from has the wrong type."""
+def require_members(record: Record) -> None:
+    """TypeError or KeyError if a member that state is computed from is missing or has the wrong type."""
+    members = record.members
     # All types at once first: a long log is read at the speed of this function.
-    if not _TEXT_TYPES.issuperset(map(type, _read_texts(record))):
-        require_texts(record, *_TEXT_MEMBERS, or_null=True)
-    _require_numbers(record, "seq")
-    if not isinstance(record["detail"], _DICT_OR_NULL) or not isinstance(record["changes"], _LIST_OR_NULL):
+    if not _TEXT_TYPES.issuperset(map(type, _read_texts(members))):
+        _require_texts_or_null(members, *_TEXT_MEMBERS)
+    seq = members["seq"]
+    if type(seq) is not int or not 0 <= seq <= _MAX_NUMBER:
         raise TypeError
-    if not isinstance(record["principal"], _TEXT_OR_NULL):
+    if not isinstance(members["detail"], _DICT_OR_NULL) or not isinstance(members["changes"], _LIST_OR_NULL):
+        raise TypeError
+    if not isinstance(members["principal"], _TEXT_OR_NULL):
         raise TypeError
 
 
-def require_intent(intent: Mapping[str, Any]) -> None:
-    """TypeError if a member of an intent has the wrong type."""
-    require_texts(intent, "session_id", "tool_name", "plan_id", "plan_hash", or_null=True)
-    _require_numbers(intent, "seq")
-    if not isinstance(intent["detail"], dict | None) or not isinstance(intent["changes"], list):
+def extract_intent(record: Record) -> Record:
+    """The members of an intent that are kept until its outcome is recorded. TypeError if one has the wrong type."""
+    members = {name: record.members[name] for name in _INTENT_MEMBERS}
+    members["changes"] = members["changes"] or []
+    require_intent(members)
+    return Record(members)
+
+
+def require_intent(members: Mapping[str, Any]) -> None:
+    """TypeError or KeyError if a member of an intent is missing or has the wrong type."""
+    _require_texts_or_null(members, "session_id", "tool_name", "plan_id", "plan_hash")
+    _require_numbers(members, "seq")
+    if not isinstance(members["detail"], _DICT_OR_NULL) or not isinstance(members["changes"], list):
         raise TypeError
-    _require_changes(intent["changes"])
+    _require_changes(members["changes"])
 
 
-def is_well_formed(record: Mapping[str, Any]) -> bool:
+def is_complete(record: Record) -> bool:
+    """Whether a record has every member."""
+    return record.members.keys() >= _KNOWN_MEMBERS
+
+
+def is_well_formed(record: Record) -> bool:
     """Whether the members that sessions and undos are computed from have the right types.
 
     A valid chain says nothing about them: a log that came with a clone may contain anything.
     """
     try:
         require_members(record)
-        _require_changes(record["changes"] or ())
-        detail = record["detail"] or {}
+        detail, changes = record.detail, record.changes
+        _require_changes(changes)
         _require_all_texts(detail.get("undone") or ())
-        modes = [*(detail.get("modes") or {}).values(), *(change["mode"] for change in record["changes"] or ())]
+        modes = [*(detail.get("modes") or {}).values(), *(change["mode"] for change in changes)]
     except (KeyError, TypeError, AttributeError):
         return False
     return all(type(mode) is int or mode is None for mode in modes)
 
 
-def has_known_form(record: Mapping[str, Any]) -> bool:
+def has_known_form(record: Record) -> bool:
     """Whether every member of a whole record is one that Kaiza writes, with a value of its kind."""
+    members = record.members
     texts = ("timestamp", "prev_hash", "entry_hash")
     return (
-        record.keys() <= _KNOWN_MEMBERS
-        and record.get("kind") in KINDS
-        and record.get("outcome") in _OUTCOMES
+        members.keys() <= _KNOWN_MEMBERS
+        and record.kind in KINDS
+        and record.outcome in _OUTCOMES
         and is_well_formed(record)
-        and record["seq"] > 0
-        and all(isinstance(record.get(name), str) for name in texts)
-        and all(_DIGEST.fullmatch(record[name]) for name in ("prev_hash", "entry_hash"))
-        and all(isinstance(record.get(name), kind) for name, kind in _OTHER_MEMBERS.items())
-        and type(record.get("duration_ms")) is not bool  # true is an int
-        and all(change.keys() <= _CHANGE_MEMBERS for change in record["changes"] or ())
+        and record.seq > 0
+        and all(isinstance(members.get(name), str) for name in texts)
+        and all(_DIGEST.fullmatch(members[name]) for name in ("prev_hash", "entry_hash"))
+        and all(isinstance(members.get(name), kind) for name, kind in _OTHER_MEMBERS.items())
+        and type(record.duration_ms) is not bool  # true is an int
+        and all(change.keys() <= _CHANGE_MEMBERS for change in record.changes)
     )
 
 
 def _require_changes(changes: Iterable[Mapping[str, Any]]) -> None:
     for change in changes:
         require_texts(change, "path", "operation")
-        require_texts(change, "source", "before_hash", "after_hash", or_null=True)
+        _require_texts_or_null(change, "source", "before_hash", "after_hash")
         _require_numbers(change, "size", "lines_added", "lines_removed")
 
 
@@ -384,7 +409,7 @@ def require_carried_state(part: Mapping[str, Any]) -> None:
     """TypeError if a part of carried-over state does not have the form that `carry_over.split` creates."""
     for lock in part.get("locks", ()):
         require_texts(lock, "role", "error_code", "at")
-        require_texts(lock, "session_id", "request_id", or_null=True)
+        _require_texts_or_null(lock, "session_id", "request_id")
         _require_numbers(lock, "seq")
     for piece in part.get("approvals", ()):
         require_texts(piece, "plan_id", "plan_hash")
@@ -402,7 +427,7 @@ def _require_carried_plans(part: Mapping[str, Any]) -> None:
     for piece in part.get("seals", ()):
         require_texts(piece, "plan_id")
         require_texts(piece["seal"], "plan_hash", "how")
-        require_texts(piece["seal"], "approved_by", or_null=True)
+        _require_texts_or_null(piece["seal"], "approved_by")
         _require_numbers(piece["seal"], "seq")
     for piece in part.get("usage", ()):
         require_texts(piece, "plan_id")

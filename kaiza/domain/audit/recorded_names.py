@@ -21,7 +21,7 @@ _MODES = "detail.modes."
 def restore_names(record: Record) -> Record:
     """The record with its names restored, and without the list of those that were escaped; a copy if it has one."""
     detail = record.detail
-    if type(detail.get("escaped")) is not list:
+    if "escaped" not in detail or type(detail["escaped"]) is not list:
         return record
     if detail.get("escaping") != DOUBLED_BACKSLASHES:
         return record

@@ -2,11 +2,11 @@
 
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from kaiza.domain.audit import canonical_json
+from kaiza.domain.audit.record import Record
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import RelPath
 
@@ -40,15 +40,13 @@ class UndoneCalls:
         self._numbers: dict[str, array[int]] = {}
         self._later_names: dict[str, set[str]] = {}
 
-    def note(
-        self, newest_first: Iterable[Mapping[str, Any]], is_selected: Callable[[Mapping[str, Any]], bool]
-    ) -> Iterator[Mapping[str, Any]]:
+    def note(self, newest_first: Iterable[Record], is_selected: Callable[[Record], bool]) -> Iterator[Record]:
         """Note each selected record as all pass through; the newest comes first."""
         for row in newest_first:
             if is_selected(row):
-                for change in row["changes"]:
+                for change in row.changes:
                     self._note_change(len(self._ids), change["path"], change["source"] or change["path"])
-                self._ids.append(row["request_id"])
+                self._ids.append(row.request_id or "")
             yield row
 
     def _note_change(self, number: int, path: str, source: str) -> None:

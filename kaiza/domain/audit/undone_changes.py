@@ -4,11 +4,11 @@ An undo names the calls that it undoes, but may have restored some of their file
 changes only. So a change counts as undone on a path only where the states of the path confirm it.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from kaiza.domain.audit.inverse_changes import PathState, is_undo, record_transitions, touched_paths
+from kaiza.domain.audit.record import Record
 
 
 @dataclass(slots=True)
@@ -26,18 +26,18 @@ class UndoneChanges:
 
     _open_undos: dict[str, list[_OpenUndo]] = field(default_factory=dict)
 
-    def undone_paths(self, record: Mapping[str, Any]) -> set[str]:
+    def undone_paths(self, record: Record) -> set[str]:
         """The paths of the next older record that a later undo restored."""
-        calls: Collection[str] = frozenset((record["detail"] or {}).get("undone") or ()) if is_undo(record) else ()
+        calls: Collection[str] = frozenset(record.detail.get("undone") or ()) if is_undo(record) else ()
         undone = set()
         for path, before, after, _ in record_transitions(record):
-            if self._is_undone(path, record["request_id"], before, after, by_undo=bool(calls)):
+            if self._is_undone(path, record.request_id, before, after, by_undo=bool(calls)):
                 undone.add(path)
             elif calls:
                 self._open_undos.setdefault(path, []).append(_OpenUndo(calls, before))
         return undone
 
-    def _is_undone(self, path: str, call: str, before: PathState, after: PathState, *, by_undo: bool) -> bool:
+    def _is_undone(self, path: str, call: str | None, before: PathState, after: PathState, *, by_undo: bool) -> bool:
         open_undos = self._open_undos.get(path, [])
         while open_undos:
             newest = open_undos[-1]
@@ -52,12 +52,12 @@ class UndoneChanges:
         return False
 
 
-def effective_changes(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def effective_changes(records: Sequence[Record]) -> list[Record]:
     """Records with a change that is still in effect: not undone, and not itself an undo."""
     return list(iter_effective(reversed(records)))[::-1]
 
 
-def iter_effective(newest_first: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def iter_effective(newest_first: Iterable[Record]) -> Iterator[Record]:
     """The same, newest first, one record at a time."""
     undone_changes = UndoneChanges()
     for record in newest_first:
@@ -66,9 +66,7 @@ def iter_effective(newest_first: Iterable[Mapping[str, Any]]) -> Iterator[Mappin
             yield record
 
 
-def undone_paths(records: Sequence[Mapping[str, Any]]) -> set[tuple[str, str]]:
+def undone_paths(records: Sequence[Record]) -> set[tuple[str | None, str]]:
     """Pairs of request id and path that are undone, except where that undo was undone again."""
     undone_changes = UndoneChanges()
-    return {
-        (record["request_id"], path) for record in reversed(records) for path in undone_changes.undone_paths(record)
-    }
+    return {(record.request_id, path) for record in reversed(records) for path in undone_changes.undone_paths(record)}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kaiza.domain.audit.inverse_changes import is_rolled_back, is_undo, took_effect
-from kaiza.domain.audit.record import is_well_formed
+from kaiza.domain.audit.record import Record, is_well_formed
 from kaiza.domain.change import USUAL_MODE
 from kaiza.domain.manifest.report import EntryState
 
@@ -33,9 +33,9 @@ class RecordedChanges:
     steps: dict[str, list[Step]] = field(default_factory=dict)
     documents: dict[str, set[str | None]] = field(default_factory=dict)
     """Hashes that a document may have; None is any."""
-    displaced: dict[str, set[str | None]] = field(default_factory=dict)
+    displaced: dict[str | None, set[str | None]] = field(default_factory=dict)
     """By id of each call that changed files, also of those that have not ended: the contents that it replaced."""
-    unsettled: set[str] = field(default_factory=set)
+    unsettled: set[str | None] = field(default_factory=set)
     """Ids of the calls that may have been under way when the workspace was looked at."""
     directories: set[str] = field(default_factory=set)
     """Directories with a recorded change somewhere below."""
@@ -54,17 +54,17 @@ class RecordedChanges:
         return state is None or call in self.unsettled or (bool(state.hash) and state.hash in self.displaced[call])
 
 
-def collect_changes(records: Iterable[Mapping[str, Any]], looked_at: int) -> RecordedChanges:
+def collect_changes(records: Iterable[Record], looked_at: int) -> RecordedChanges:
     """The changes in these records, which are in order. `looked_at`: the last record when the comparison began."""
     found = RecordedChanges()
     sound = [record for record in records if is_well_formed(record)]
-    settled = {record["request_id"] for record in sound if took_effect(record) or is_rolled_back(record)}
-    announced = {record["request_id"] for record in sound if record["kind"] == "intent"}
+    settled = {record.request_id for record in sound if took_effect(record) or is_rolled_back(record)}
+    announced = {record.request_id for record in sound if record.kind == "intent"}
     for record in sound:
         if took_effect(record):
-            is_new = record["request_id"] in announced and record["kind"] != "recovery"
-            _add_steps(found, record, is_certain=record["seq"] <= looked_at, may_be_earlier=not is_new)
-        elif record["kind"] == "intent" and record["request_id"] not in settled:
+            is_new = record.request_id in announced and record.kind != "recovery"
+            _add_steps(found, record, is_certain=record.seq <= looked_at, may_be_earlier=not is_new)
+        elif record.kind == "intent" and record.request_id not in settled:
             _add_steps(found, record, is_certain=False, may_be_earlier=False)
         _add_documents(found, record)
     for path in found.steps:
@@ -72,25 +72,25 @@ def collect_changes(records: Iterable[Mapping[str, Any]], looked_at: int) -> Rec
     return found
 
 
-def _add_steps(found: RecordedChanges, record: Mapping[str, Any], *, is_certain: bool, may_be_earlier: bool) -> None:
-    displaced = found.displaced.setdefault(record["request_id"], set())
-    displaced.update(change["before_hash"] for change in record["changes"])
+def _add_steps(found: RecordedChanges, record: Record, *, is_certain: bool, may_be_earlier: bool) -> None:
+    displaced = found.displaced.setdefault(record.request_id, set())
+    displaced.update(change["before_hash"] for change in record.changes)
     if not is_certain:
-        found.unsettled.add(record["request_id"])
-    modes = (record["detail"] or {}).get("modes") or {}
+        found.unsettled.add(record.request_id)
+    modes = record.detail.get("modes") or {}
     default_mode = _created_mode(record)
-    for change in record["changes"]:
+    for change in record.changes:
         for path, before, after in _transitions(change, modes, default_mode):
             found.steps.setdefault(path, []).append(Step(before, after, is_certain, may_be_earlier))
 
 
-def _created_mode(record: Mapping[str, Any]) -> int | None:
+def _created_mode(record: Record) -> int | None:
     """Mode of the files that a change created without naming one; None where nothing is known of it."""
     # An undo also restores modes that its record does not name.
     if is_undo(record):
         return None
     # An intent cannot know it, nor what completed a change after a crash.
-    mode = (record["detail"] or {}).get("created_mode", USUAL_MODE if record["kind"] == "call" else DEFAULT_MODE)
+    mode = record.detail.get("created_mode", USUAL_MODE if record.kind == "call" else DEFAULT_MODE)
     return mode if type(mode) is int else DEFAULT_MODE
 
 
@@ -116,44 +116,42 @@ def _file_state(digest: str | None, mode: int | None, size: int | None = None) -
     return None if digest is None else EntryState("file", mode, size, digest)
 
 
-def _add_documents(found: RecordedChanges, record: Mapping[str, Any]) -> None:
+def _add_documents(found: RecordedChanges, record: Record) -> None:
     for path, digest in _documents(record):
         found.documents.setdefault(path, set()).add(digest)
         found.directories.update(_parents(path))
 
 
-def _documents(record: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+def _documents(record: Record) -> Iterator[tuple[str, str | None]]:
     """Paths and hashes of the documents that a record says were written."""
-    detail = record["detail"] or {}
-    if record["kind"] == "plan":
-        yield f"plans/{record['plan_id']}.md", record["plan_hash"]
-    elif record["kind"] == "person" and detail.get("action") in _PLAN_DECISIONS:
-        yield f"plans/{record['plan_id']}.md", record["plan_hash"]
-        yield f"plans/{record['plan_id']}.md.sig", None
-    elif record["kind"] == "call" and record.get("outcome") == "ok":
-        yield from _DOCUMENT_TOOLS.get(record["tool_name"], _no_documents)(record)
+    detail = record.detail
+    if record.kind == "plan":
+        yield f"plans/{record.plan_id}.md", record.plan_hash
+    elif record.kind == "person" and detail.get("action") in _PLAN_DECISIONS:
+        yield f"plans/{record.plan_id}.md", record.plan_hash
+        yield f"plans/{record.plan_id}.md.sig", None
+    elif record.kind == "call" and record.outcome == "ok":
+        yield from _DOCUMENT_TOOLS.get(record.tool_name or "", _no_documents)(record)
 
 
-def _saved_plan(record: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    arguments = record.get("arguments")
-    if isinstance(arguments, Mapping):
-        content = arguments.get("content")
-        digest = content.get("sha256") if isinstance(content, Mapping) else None
-        if isinstance(digest, str):
-            yield f"plans/{arguments.get('plan_id')}.md", digest
+def _saved_plan(record: Record) -> Iterator[tuple[str, str | None]]:
+    content = record.arguments.get("content")
+    digest = content.get("sha256") if isinstance(content, Mapping) else None
+    if isinstance(digest, str):
+        yield f"plans/{record.arguments.get('plan_id')}.md", digest
 
 
-def _written_report(record: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    detail = record["detail"] or {}
+def _written_report(record: Record) -> Iterator[tuple[str, str | None]]:
+    detail = record.detail
     if isinstance(detail.get("path"), str) and isinstance(detail.get("sha256"), str):
         yield detail["path"], detail["sha256"]
 
 
-def _no_documents(_record: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+def _no_documents(_record: Record) -> Iterator[tuple[str, str | None]]:
     yield from ()
 
 
-_DOCUMENT_TOOLS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[tuple[str, str | None]]]] = {
+_DOCUMENT_TOOLS: Mapping[str, Callable[[Record], Iterator[tuple[str, str | None]]]] = {
     "save_plan": _saved_plan,
     "write_report": _written_report,
 }

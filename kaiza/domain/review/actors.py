@@ -5,10 +5,9 @@ from typing import Any
 
 from kaiza.domain import error_codes
 from kaiza.domain.audit.projection import is_change_attempt, is_locking_refusal
+from kaiza.domain.audit.record import Record
 from kaiza.domain.review.timeline import Actor
 from kaiza.domain.roles import PLANNER
-
-Record = Mapping[str, Any]
 
 
 def actor_of(record: Record) -> Actor:

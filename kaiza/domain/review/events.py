@@ -51,7 +51,7 @@ def _effective(records: Iterable[Record]) -> list[Record]:
     return [by_seq[seq] for seq in sorted(by_seq)]
 
 
-def _event_of(record: Record, undone: AbstractSet[str]) -> TimelineEvent:
+def _event_of(record: Record, undone: AbstractSet[str | None]) -> TimelineEvent:
     paths = named_paths(record)
     return TimelineEvent(
         kind=_kind_of(record, undone),
@@ -64,7 +64,7 @@ def _event_of(record: Record, undone: AbstractSet[str]) -> TimelineEvent:
     )
 
 
-def _kind_of(record: Record, undone: AbstractSet[str]) -> EventKind:
+def _kind_of(record: Record, undone: AbstractSet[str | None]) -> EventKind:
     if record["kind"] == "recovery":
         return "recovery"
     if is_refusal(record):

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
+from kaiza.domain.audit.record import Record as Record  # noqa: PLC0414  for the modules beside this one
 from kaiza.domain.plans.plan import Plan, PlanUsage
 from kaiza.domain.review.report import ReviewSelection, ReviewSource, UngovernedChange
 
-Record = Mapping[str, Any]
 MAX_SHOWN_BYTES = 1 << 20
 """Contents that are larger are not read for a report."""
 

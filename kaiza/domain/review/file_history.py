@@ -1,11 +1,11 @@
 """Histories of files: every recorded change of a file in order, through renames, from its first state to its last."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any
 
 from kaiza.domain.audit.inverse_changes import is_undo, took_effect
+from kaiza.domain.audit.record import Record
 from kaiza.domain.audit.undone_changes import undone_paths
 from kaiza.domain.review.diff import LineAuthor
 
@@ -65,7 +65,7 @@ class FileHistory:
         return any(earlier.after_hash != later.before_hash for earlier, later in pairs)
 
 
-def build_histories(selected: Sequence[Mapping[str, Any]], others: Iterable[Mapping[str, Any]]) -> list[FileHistory]:
+def build_histories(selected: Sequence[Record], others: Iterable[Record]) -> list[FileHistory]:
     """Histories of the files that the selected records changed, sorted by path; with later steps of other records."""
     selected_seqs = {record["seq"] for record in selected}
     by_seq = {record["seq"]: record for record in [*selected, *others] if took_effect(record)}
@@ -86,9 +86,7 @@ def build_histories(selected: Sequence[Mapping[str, Any]], others: Iterable[Mapp
     return sorted(histories, key=lambda history: (history.path, history.steps[0].seq))
 
 
-def _steps_of(
-    record: Mapping[str, Any], undone: AbstractSet[tuple[str, str]], *, is_selected: bool
-) -> Iterator[FileStep]:
+def _steps_of(record: Record, undone: AbstractSet[tuple[str | None, str]], *, is_selected: bool) -> Iterator[FileStep]:
     request_id = str(record["request_id"])
     author = LineAuthor(record["seq"], request_id, is_selected)
     for change in record["changes"]:
@@ -115,7 +113,7 @@ def _steps_of(
         )
 
 
-def _find_mode(record: Mapping[str, Any], path: str) -> int | None:
+def _find_mode(record: Record, path: str) -> int | None:
     """Mode of a file before the change."""
     mode = ((record["detail"] or {}).get("modes") or {}).get(path)
     return mode if isinstance(mode, int) else None

@@ -1,15 +1,14 @@
 """Refusals in words, gravest first, with the report that followed a lock."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from kaiza.domain.audit.projection import NEW_WORKSPACE
+from kaiza.domain.audit.record import Record
 from kaiza.domain.review.actors import actor_of, is_locking, is_refusal
 from kaiza.domain.review.evidence import ReviewContents
 from kaiza.domain.review.record_paths import named_paths, report_path
 from kaiza.domain.review.report import RefusalReview, ReportLink, Tone
 
-Record = Mapping[str, Any]
 _MAX_REPORT_CHARACTERS = 4_000
 _REPORTS = "docs/reports/"
 _TONES: tuple[Tone, ...] = ("bad", "warn", "note")

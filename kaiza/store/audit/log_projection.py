@@ -183,8 +183,8 @@ class LogProjection:
             return partial(apply_record, state)
 
         def apply(record: Record) -> None:
-            if restricted_seq < 0 or record["seq"] <= restricted_seq:
-                is_begin = record.get("tool_name") == "begin_session"
+            if restricted_seq < 0 or record.seq <= restricted_seq:
+                is_begin = record.tool_name == "begin_session"
                 apply_restrictions(state, record, self._source.key.find_state_id() if is_begin else None)
             else:
                 apply_record(state, record)

@@ -74,11 +74,11 @@ def read_records(root: str, *, since_seq: int = 1, reverse: bool = False) -> Ite
         return
     try:
         size = os.fstat(descriptor).st_size
-        start = find_offset(descriptor, size, lambda record: record["seq"] < since_seq) if since_seq > 1 else 0
+        start = find_offset(descriptor, size, lambda record: record.seq < since_seq) if since_seq > 1 else 0
         lines = _read_lines_reversed(descriptor, start, size) if reverse else read_lines(descriptor, start, size)
         for line in lines:
             record = parse_record(line)
-            if record is not None and record["seq"] >= since_seq:
+            if record is not None and (since_seq <= 1 or record.seq >= since_seq):
                 yield record
     finally:
         os.close(descriptor)
@@ -129,4 +129,7 @@ def parse_record(line: bytes) -> Record | None:
         members = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-    return restore_names(Record(members)) if type(members) is dict and type(members.get("seq")) is int else None
+    if type(members) is not dict or type(members.get("seq")) is not int:
+        return None
+    # Few records have a detail, and the others no names to restore.
+    return restore_names(Record(members)) if members.get("detail") else Record(members)

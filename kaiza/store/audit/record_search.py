@@ -31,10 +31,10 @@ def search_records(root: str, texts: Sequence[bytes], *, since_seq: int = 1) -> 
         if descriptor is None:
             return
         end = os.fstat(descriptor).st_size
-        start = find_offset(descriptor, end, lambda record: record["seq"] < since_seq) if since_seq > 1 else 0
+        start = find_offset(descriptor, end, lambda record: record.seq < since_seq) if since_seq > 1 else 0
         for line in _matching_lines(descriptor, start, end, texts):
             record = parse_record(line)
-            if record is not None and record["seq"] >= since_seq:
+            if record is not None and record.seq >= since_seq:
                 yield line, record
 
 
@@ -44,7 +44,7 @@ def read_since(root: str, timestamp: str) -> Iterator[tuple[bytes, Record]]:
         if descriptor is None:
             return
         end = os.fstat(descriptor).st_size
-        start = find_offset(descriptor, end, lambda record: str(record.get("timestamp")) < timestamp)
+        start = find_offset(descriptor, end, lambda record: record.timestamp < timestamp)
         for line in read_lines(descriptor, start, end):
             record = parse_record(line)
             if record is not None:

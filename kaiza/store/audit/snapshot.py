@@ -16,7 +16,7 @@ from kaiza.store.disk import state_dir
 from kaiza.store.disk.byte_io import READ_NOFOLLOW, read_range
 from kaiza.store.disk.state_key import StateKey
 
-_FORMAT = 5
+_FORMAT = 6
 NAME = "index.json"
 _PURPOSE = "snapshot"
 _TAIL_BYTES = 128

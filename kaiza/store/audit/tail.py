@@ -103,12 +103,9 @@ class Follower:
             self.link, self.is_missing_newline = (0, GENESIS), False
         for line in read_lines(file.descriptor, min(self.position, size), size):
             self.is_missing_newline = not line.endswith(b"\n")
-            try:
-                record = parse_and_verify(line)
-            except InvalidLineError:
-                continue
-            if type(record.get("seq")) is int:
-                self.link = (record["seq"], record["entry_hash"])
+            record = _parse_or_none(line)
+            if record is not None:
+                self.link = (record.seq, record.entry_hash)
                 if not self.silent:
                     self.on_record(record)
         self.position = size
@@ -116,11 +113,11 @@ class Follower:
     def append_own(self, line: bytes, record: Record, length: int) -> None:
         """Advance over a record that this process itself has appended, in `length` bytes."""
         if self.is_sound:
-            self.chain.append_own(record["entry_hash"], line)
+            self.chain.append_own(record.entry_hash, line)
             self._set_position()
         else:
             self.position += length
-            self.link, self.is_missing_newline = (record["seq"], record["entry_hash"]), False
+            self.link, self.is_missing_newline = (record.seq, record.entry_hash), False
         self.on_record(record)
 
 
@@ -137,8 +134,8 @@ def find_start_near_end(descriptor: int, size: int, known: LogHead | None, near:
     for _ in range(_MAX_LINES_BACK):
         line = last_line(descriptor, end)
         record = _parse_or_none(line)
-        if record is not None and type(record.get("seq")) is int and record["seq"] > 0:
-            return LogHead(record["seq"], record["entry_hash"], end)
+        if record is not None and record.seq > 0:
+            return LogHead(record.seq, record.entry_hash, end)
         end -= len(line)
         if end <= size - _MAX_BYTES_BACK or end <= 0:
             break
@@ -176,22 +173,24 @@ def compare_with_head(chain: Chain, descriptor: int, known: LogHead | None) -> V
 def is_record_line(line: bytes, seq: int, entry_hash: str) -> bool:
     """Whether this line is a valid record with that number and hash."""
     record = _parse_or_none(line)
-    return record is not None and record.get("seq") == seq and record["entry_hash"] == entry_hash
+    return record is not None and record.seq == seq and record.entry_hash == entry_hash
 
 
 def read_valid_records(lines: Iterable[bytes]) -> Iterator[Record]:
     """The records with a valid hash and a number, whatever they are chained to."""
     for line in lines:
         record = _parse_or_none(line)
-        if record is not None and type(record.get("seq")) is int:
+        if record is not None:
             yield record
 
 
 def _parse_or_none(line: bytes) -> Record | None:
+    """The record in a line with a valid hash and a number, whatever it is chained to; None if it holds none."""
     try:
-        return parse_and_verify(line)
+        record = parse_and_verify(line)
     except InvalidLineError:
         return None
+    return record if type(record.members.get("seq")) is int else None
 
 
 def _cut_off_verdict(chain: Chain) -> Verdict:

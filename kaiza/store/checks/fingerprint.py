@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 
 from kaiza.domain.audit.projection import is_late_count
+from kaiza.domain.audit.record import Record
 from kaiza.domain.paths.protected_names import LOG_DIRECTORY, LOG_PATH
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.store.disk.byte_io import READ_NOFOLLOW
@@ -77,14 +78,16 @@ def find_personal_records(before: Fingerprint, root: str) -> list[int]:
 def _personal_number(line: bytes) -> int | None:
     """Sequence number of a record of a person's decision; None for any other line."""
     try:
-        record = orjson.loads(line)
+        members = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None  # damage, which the next look at the log finds
-    if not isinstance(record, dict) or record.get("kind") not in _PERSONAL_KINDS or is_late_count(record):
+    if not isinstance(members, dict):
         return None
-    detail = record.get("detail")
-    is_stopping = isinstance(detail, dict) and detail.get("action") in _STOPPING_ACTIONS
-    return None if record["kind"] == "person" and is_stopping else int(record["seq"])
+    record = Record(members)
+    is_stopping = record.kind == "person" and record.detail.get("action") in _STOPPING_ACTIONS
+    if record.kind not in _PERSONAL_KINDS or is_stopping or is_late_count(record):
+        return None
+    return int(record.seq)
 
 
 def _is_ordinary(root: str, path: str, before: Fingerprint) -> bool:

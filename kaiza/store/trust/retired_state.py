@@ -65,8 +65,7 @@ def count_carried(root: str) -> int | None:
     """Number of records that carry a retired state, in a log of nothing else; None if other records are there."""
     carried = 0
     for record in read_records(root):
-        detail = record.get("detail")
-        if not isinstance(detail, dict) or detail.get("result") != RESULT:
+        if record.detail.get("result") != RESULT:
             return None
         carried += 1
     return carried

@@ -16,6 +16,7 @@ from kaiza.domain.audit.inverse_changes import (
     paths_restored_by_person,
     touched_paths,
 )
+from kaiza.domain.audit.record import Record
 from kaiza.domain.audit.undone_changes import effective_changes, undone_paths
 from kaiza.domain.change import Change
 from kaiza.domain.paging.list_cut import cut_lists
@@ -27,8 +28,8 @@ from kaiza.tools.changing.undo_plan import OTHER_PLAN, PROTECTED, TAKEN_BACK, re
 from kaiza.tools.view import Answer, WorkspaceView
 
 _MAX_LISTED = 20
-ChangeRecords = Sequence[Mapping[str, Any]]
-TouchedPaths = Sequence[tuple[Mapping[str, Any], Sequence[str]]]
+ChangeRecords = Sequence[Record]
+TouchedPaths = Sequence[tuple[Record, Sequence[str]]]
 """Records, each with the paths of it that are to be undone."""
 
 
@@ -101,7 +102,7 @@ def run(request: Request, view: WorkspaceView) -> Answer:
     return Answer(output, tuple(changes), detail, exempt=exempt)
 
 
-def _call_records(history: ChangeRecords, request_ids: Iterable[str], plan_hash: str) -> list[Mapping[str, Any]]:
+def _call_records(history: ChangeRecords, request_ids: Iterable[str], plan_hash: str) -> list[Record]:
     """The records of the requested calls; an error if one of them is not the plan's."""
     requested = set(request_ids)
     # A person's undo has an id too, but no tool may undo it.
@@ -129,7 +130,7 @@ def _call_records(history: ChangeRecords, request_ids: Iterable[str], plan_hash:
 def _excluded_paths(
     touched: TouchedPaths,
     history: ChangeRecords,
-    undone: Container[tuple[str, str]],
+    undone: Container[tuple[str | None, str]],
     request: Request,
     view: WorkspaceView,
 ) -> dict[str, str]:

@@ -123,13 +123,14 @@ def test_an_open_intent_is_carried_over_whole_and_never_refunded():
     changes = [{**change, "path": f"{number}{'p' * 400}"} for number in range(500)]
     intent = {"seq": 9, "session_id": "s", "tool_name": "apply_patch", "plan_id": "P", "plan_hash": ONE}
     audit_state = AuditState(
-        intents={"r": {**intent, "detail": {"live": "l"}, "changes": changes}}, usage={"P": PlanUsage(lines=500)}
+        intents={"r": record.Record({**intent, "detail": {"live": "l"}, "changes": changes})},
+        usage={"P": PlanUsage(lines=500)},
     )
     carried, lines = carry(audit_state)
     for line in lines:
         assert len(line) <= record.MAX_RECORD_BYTES
     body = record.new_body("recovery", request_id="r", detail={"result": "not_applied"})
-    changes_before = carried.intents["r"]["changes"]
+    changes_before = carried.intents["r"].changes
     apply_record(carried, record.Record({**body, "seq": 3}))
 
     assert changes_before == changes

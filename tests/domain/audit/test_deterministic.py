@@ -22,5 +22,5 @@ def test_a_deterministic_record_has_no_duration_at_any_depth():
 
 @pytest.mark.parametrize("detail", [None, {}, [], {"deterministic": False}, {"deterministic": 1}, "deterministic"])
 def test_only_the_mark_itself_makes_a_record_deterministic(detail):
-    assert not is_deterministic({"detail": detail})
-    assert is_deterministic(stamp_record(record.new_body("call"), 1))
+    assert not is_deterministic(record.Record({"detail": detail}))
+    assert is_deterministic(record.Record(stamp_record(record.new_body("call"), 1)))

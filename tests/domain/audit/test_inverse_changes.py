@@ -1,11 +1,12 @@
 from kaiza.domain.audit.inverse_changes import PathState, invert, net_changes
+from kaiza.domain.audit.record import Record
 from kaiza.domain.audit.undone_changes import effective_changes
 
 
 def record(path, before, after, source=None, mode=None, modes=None, **more):
     change = {"path": path, "source": source, "before_hash": before, "after_hash": after, "mode": mode}
     detail = {"modes": modes or {}} | more.pop("detail", {})
-    return {"request_id": "r", "tool_name": "write_file", "detail": detail, "changes": [change]} | more
+    return Record({"request_id": "r", "tool_name": "write_file", "detail": detail, "changes": [change]} | more)
 
 
 def invert_in_order(records):

@@ -208,7 +208,7 @@ ODD_MEMBERS += ["plan_hash", "changes", "detail", "cause", "seq", "principal"]
 def test_a_record_with_a_member_of_a_wrong_type_is_applied_whole_or_not_at_all(name):
     sound = [make(3) for make in MAKERS]
     for one in [each for each in sound if not is_freeze(each)]:
-        odd = {**one, name: "x" if name in {"seq", "changes", "detail", "cause"} else 7}
+        odd = record.Record({**one.members, name: "x" if name in {"seq", "changes", "detail", "cause"} else 7})
         after = state_of(*HISTORY, odd)
 
         assert after in (state_of(*HISTORY), state_of(*HISTORY, one)), odd

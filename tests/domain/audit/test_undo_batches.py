@@ -3,6 +3,7 @@
 from collections import deque
 
 from kaiza.domain.audit import record, undo_batches
+from kaiza.domain.audit.record import Record
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import RelPath
 
@@ -20,7 +21,7 @@ def call(number, source=None):
 
 def split_batches(changes, records):
     calls = undo_batches.UndoneCalls()
-    deque(calls.note(reversed(records), lambda _row: True), maxlen=0)
+    deque(calls.note(map(Record, reversed(records)), lambda _row: True), maxlen=0)
     return list(undo_batches.split_batches(changes, calls))
 
 

@@ -94,7 +94,7 @@ def variants(base):
 def test_no_record_that_is_read_makes_a_review_fail(base):
     reviewed = 0
     for odd in variants(base):
-        first, second = {**BASES[0], "seq": 1}, {**odd, "seq": 2}
+        first, second = (record.Record({**each, "seq": seq}) for seq, each in enumerate((BASES[0], odd), 1))
         if not is_usable(second):
             continue
         reviewed += 1

@@ -10,6 +10,7 @@ from scenes import make_ready, records
 from unread_logs import another_reads, forget_index, make_long, read_whole, state_path
 
 from kaiza.app import App
+from kaiza.domain.audit.record import Record
 from kaiza.domain.caps import Caps
 from kaiza.store.audit import projection_build, snapshot
 from kaiza.store.audit.verification.accept import accept_damage
@@ -84,7 +85,6 @@ def load(root):
 def fold(root, count):
     """The state after the first records."""
     from kaiza.domain.audit.projection import AuditState
-    from kaiza.domain.audit.record import Record
     from kaiza.domain.audit.record_folding import apply_record
 
     state = AuditState()

@@ -99,14 +99,14 @@ def _collect_standing_state(root: str, directory: Path, restricted_seq: int) -> 
         known.seals = carry_over.distrust_seals(known.seals)
     readable, since = AuditState(), AuditState()
     for entry in read_records(root):
-        if entry.keys() >= record.REQUIRED_FIELDS:
-            is_restricted = restricted_seq < 0 or entry["seq"] <= restricted_seq
+        if record.is_complete(entry):
+            is_restricted = restricted_seq < 0 or entry.seq <= restricted_seq
             apply = partial(apply_restrictions, own_state=None) if is_restricted else apply_record
             apply(readable, entry)
-            if entry["seq"] > seq:
+            if entry.seq > seq:
                 apply(since, entry)
-            if entry["kind"] != "intent":
-                known.intents.pop(entry["request_id"], None)
+            if entry.kind != "intent":
+                known.intents.pop(entry.request_id or "", None)
     known.usage = carry_over.sum_usage_by_plan(known.usage, since.usage)
     # The new log counts its records, too: with real times, daily limits would no longer include the old log's records.
     is_counted = known.is_deterministic or readable.is_deterministic

@@ -33,7 +33,7 @@ def verify(descriptor: int, start: int, end: int) -> Segment | None:
     """Verify the lines between two offsets; None if one is invalid."""
     try:
         first = parse_and_verify(next(read_lines(descriptor, start, end), b""))
-        before = LogHead(first["seq"] - 1, first["prev_hash"], start)
+        before = LogHead(first.seq - 1, first.members["prev_hash"], start)
     except (InvalidLineError, KeyError, TypeError):
         return None
     chain = Chain(before)

@@ -142,7 +142,7 @@ def _compare_with_saved_head(root: str, found: Verdict, seq: int, entry_hash: st
         fault = ChainFault(found.records + 1, "dropped", found.head.size if found.head else 0)
         return replace(found, verdict="cut_off", first_fault=fault, anchored=False)
     record = next(read_records(root, since_seq=seq), None)
-    if record is None or record["seq"] != seq or record.get("entry_hash") != entry_hash:
+    if record is None or record.seq != seq or record.entry_hash != entry_hash:
         return replace(found, verdict="replaced", first_fault=ChainFault(seq, "edited", 0), anchored=False)
     return replace(found, anchored=True)
 
