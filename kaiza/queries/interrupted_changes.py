@@ -8,6 +8,8 @@ from kaiza.domain.review.evidence import InterruptedChange
 from kaiza.store.open_changes import find_abandoned
 from kaiza.store.workspace import Workspace
 
+__all__ = ["find_abandoned"]
+
 
 def find_interrupted(workspace: Workspace, records: Iterable[Record]) -> list[InterruptedChange]:
     """Those that the records announce, and those of other calls to a file that the records are about."""

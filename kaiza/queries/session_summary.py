@@ -10,8 +10,9 @@ from kaiza.domain.audit.record import Record, is_complete, is_well_formed
 from kaiza.domain.audit.record_folding import apply_record, revoked_principal
 from kaiza.domain.caps import Caps
 from kaiza.domain.timestamps import format_timestamp
+from kaiza.queries.audit_log import Progress, last_record, read_forward
 from kaiza.render.records import recorded_paths
-from kaiza.store.disk.served_sessions import is_idle
+from kaiza.store.disk.served_sessions import find_served, is_idle
 
 _CHANGE_MEMBERS = ("path", "source", "operation", "before_hash", "after_hash", "lines_added", "lines_removed")
 _OPEN_STATES = ("active", "locked")
@@ -94,6 +95,13 @@ class SessionProjection:
         if self._detailed_id is not None and session.session_id.startswith(self._detailed_id):
             session.changes += [{"seq": record.seq, **_change_members(change)} for change in changes]
             session.refusals += [] if ok else [_refusal_members(record)]
+
+
+def read_sessions(root: str, detailed: str | None, progress: Progress) -> list[SessionSummary]:
+    """Every session in the log; changes and refusals only of those whose id begins with `detailed`."""
+    last = last_record(root)
+    total = last.seq if last else 0
+    return summarize_sessions(read_forward(root), detailed, lambda seq: progress(seq, total), find_served(root))
 
 
 def summarize_sessions(

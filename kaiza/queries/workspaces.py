@@ -14,6 +14,7 @@ from kaiza.store import git, human_decisions
 from kaiza.store.config import roots
 from kaiza.store.config.settings import Settings
 from kaiza.store.disk import state_dir
+from kaiza.store.git import trusted_path
 from kaiza.store.trust.binding import Standing, read_binding
 from kaiza.store.workspace import Workspace
 
@@ -29,6 +30,7 @@ __all__ = [
     "require_adopted",
     "require_sound_log",
     "require_utf8",
+    "trusted_path",
     "verify_whole_log",
 ]
 

@@ -2,9 +2,9 @@
 
 from kaiza.cli.console import output
 from kaiza.domain.audit.inverse_changes import touched_paths
+from kaiza.queries.interrupted_changes import find_abandoned
+from kaiza.queries.workspaces import Workspace
 from kaiza.render.terminal import escape, format_count
-from kaiza.store.open_changes import find_abandoned
-from kaiza.store.workspace import Workspace
 
 _MOST = 5
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import IO
 
-from kaiza.store.git import trusted_path
+from kaiza.queries.workspaces import trusted_path
 
 _DEFAULT = "less"
 # F: end if all fits one screen; R: colours; X: leave the text on the screen. What git sets unless the user has set it.

@@ -9,14 +9,13 @@ from datetime import UTC, datetime, timedelta
 
 from kaiza.cli.console import arguments
 from kaiza.cli.console.id_prefix import resolve_id
-from kaiza.cli.console.open_workspace import PLAN_ADVICE
+from kaiza.cli.console.open_workspace import PLAN_ADVICE, PLAN_SUFFIX
 from kaiza.domain.audit.record import Record
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
 from kaiza.domain.plans.plan import is_plan_id
 from kaiza.domain.timestamps import format_timestamp
 from kaiza.render.records import recorded_paths
-from kaiza.store.documents.plan_files import SUFFIX
 
 _OPTION_FIELDS = {
     "tool": "tool_name",
@@ -102,7 +101,7 @@ def from_arguments(args: argparse.Namespace, root: str) -> RecordFilter:
 
 def _plan_id(root: str, prefix: str) -> str:
     """The plan in plans/ whose id begins so; the text itself where there is none, as after its file was removed."""
-    names = (name.removesuffix(SUFFIX) for name in os.listdir(f"{root}/plans") if name.endswith(SUFFIX))  # noqa: PTH208  names
+    names = (name.removesuffix(PLAN_SUFFIX) for name in os.listdir(f"{root}/plans") if name.endswith(PLAN_SUFFIX))  # noqa: PTH208  names
     matching = [name for name in names if name.startswith(prefix) and is_plan_id(name)]
     return resolve_id(matching, prefix, "plan", PLAN_ADVICE) if matching else prefix
 

@@ -6,10 +6,9 @@ from kaiza.cli.console import arguments, audit_reader, output
 from kaiza.cli.console.interrupted import name_interrupted
 from kaiza.cli.console.open_workspace import open_workspace, resolve_root
 from kaiza.cli.session import unlock
-from kaiza.queries.session_summary import SessionSummary, summarize_sessions
+from kaiza.queries.session_summary import SessionSummary, read_sessions
 from kaiza.render import sessions
 from kaiza.render.terminal import escape, format_time
-from kaiza.store.disk.served_sessions import find_served
 
 _TIMES = ("begun_at", "last_call_at", "ended_at")
 
@@ -79,9 +78,5 @@ def _print_session(session: SessionSummary) -> None:
 
 
 def _read_sessions(args: argparse.Namespace, detailed: str | None) -> list[SessionSummary]:
-    root = resolve_root(args)
-    last = audit_reader.last_record(root)
-    total = last["seq"] if last else 0
     with output.Progress("reading") as progress:
-        records = audit_reader.read_forward(root)
-        return summarize_sessions(records, detailed, lambda seq: progress(seq, total), find_served(root))
+        return read_sessions(resolve_root(args), detailed, progress)
