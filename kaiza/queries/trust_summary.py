@@ -6,7 +6,7 @@ from kaiza.domain import errors
 from kaiza.render.terminal import escape, format_count
 from kaiza.store.disk import state_dir
 from kaiza.store.trust.merged_plans import check_ref
-from kaiza.store.trust.signers import read_signers
+from kaiza.store.trust.signers import SignerList, read_signers
 from kaiza.store.trust.trust_file import read_trust
 from kaiza.store.trust.trusted_refs import find_project, list_trusted_refs
 
@@ -39,6 +39,11 @@ def summarize_trust(root: str) -> dict[str, Any]:
         ],
         "problems": problems,
     }
+
+
+def read_signer_lines(root: str) -> SignerList:
+    """The trusted keys as lines of `allowed_signers`, and the lines that do not count."""
+    return read_signers(state_dir.path_of(root))
 
 
 def describe_trust(summary: dict[str, Any]) -> str:
