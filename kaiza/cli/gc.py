@@ -1,18 +1,12 @@
 """`kaiza gc`: clear stored contents of files that no undo and no review of recent changes needs."""
 
 import argparse
-from datetime import UTC, datetime, timedelta
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.open_workspace import open_workspace, verify_whole_log
+from kaiza.cli.console.open_workspace import open_workspace
+from kaiza.decisions import clear_objects
 from kaiza.queries.workspaces import find_person_name
 from kaiza.render.terminal import format_count
-from kaiza.store import human_decisions
-from kaiza.store.config.settings_merge import count_days
-from kaiza.store.object_cleanup import CleanupPlan, UnreadableJournalError, run_cleanup
-from kaiza.store.workspace import Workspace
-
-ACTION = "gc"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -42,13 +36,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _run_gc(args: argparse.Namespace) -> int:
     person = find_person_name(args.name)
     with open_workspace(args) as workspace:
-        verify_whole_log(workspace)
-        if workspace.audit_state.is_deterministic:
-            raise output.CommandError(
-                "The times of this log only count its records. Nothing was cleared.", output.FAILURE
-            )
-        days = workspace.settings.keep_days if args.keep is None else args.keep
-        cleared = _clear_objects(workspace, days, None if args.dry_run else person)
+        with output.Progress("verifying") as progress:
+            proposal = clear_objects.propose(workspace, args.keep, progress)
+        cleared = proposal.found if args.dry_run else clear_objects.decide(workspace, proposal, person).cleared
+    days = proposal.keep_days
     if args.json:
         counts = {"objects": len(cleared.removable), "bytes": cleared.size, "of": cleared.total}
         output.print_json({**counts, "keep_days": days, "dry_run": args.dry_run})
@@ -60,25 +51,8 @@ def _run_gc(args: argparse.Namespace) -> int:
     return output.SUCCESS
 
 
-def _clear_objects(workspace: Workspace, days: int, person: str | None) -> CleanupPlan:
-    """Clear what is older; without a person, only find it."""
-
-    def record(plan: CleanupPlan) -> None:
-        # Before the first is removed, so that none is without a record.
-        detail = {"keep_days": days, "objects": len(plan.removable), "bytes": plan.size}
-        human_decisions.record_decision(workspace, ACTION, person or "", detail=detail)
-
-    try:
-        return run_cleanup(workspace, datetime.now(UTC) - timedelta(days=days), record if person else None)
-    except UnreadableJournalError as problem:
-        raise output.CommandError(
-            "A journal in .kaiza/journal cannot be read, so what it needs is not known. Nothing was cleared. "
-            "`kaiza doctor` names it."
-        ) from problem
-
-
 def _parse_days(text: str) -> int:
     try:
-        return count_days(text)
+        return clear_objects.count_days(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a valid time. Write days or weeks: 30d, 8w") from None

@@ -19,6 +19,7 @@ from kaiza.store.trust.binding import Standing, read_binding
 from kaiza.store.workspace import Workspace
 
 __all__ = [
+    "Progress",
     "Workspace",
     "find_above",
     "find_bound_above",

@@ -7,12 +7,13 @@ hashes in the log before it stores or reuses an object. So a running server neve
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from kaiza.domain.audit.record import Record
+from kaiza.domain.refusal import UndeterminedError
 from kaiza.domain.timestamps import format_timestamp
 from kaiza.store.audit.reader import read_records
 from kaiza.store.changes.journal_lines import read_file
@@ -23,10 +24,6 @@ _OBJECT_NAME = re.compile(r"([0-9a-f]{64})(?:\.z)?|\.([0-9a-f]{64})\.[0-9a-f]{12
 _DIGEST = re.compile(rb"[0-9a-f]{64}")
 _BATCH = 500
 """Objects removed while the log is locked once: a few milliseconds, for which other writers wait."""
-
-
-class UnreadableJournalError(Exception):
-    """A journal that cannot be read: what it names is not known, so nothing may be removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +86,7 @@ class ObjectCleanup:
         self._named = _NamedHashes(since)
 
     def plan(self) -> CleanupPlan:
-        """Find the objects that may be removed. UnreadableJournalError if that cannot be known."""
+        """Find the objects that may be removed. UndeterminedError if a journal cannot be read."""
         directory = self._workspace.blobs.kaiza_dir.find_directory("objects")
         if directory is None:
             return CleanupPlan((), 0)
@@ -151,19 +148,12 @@ class ObjectCleanup:
         for name in os.listdir(directory):  # noqa: PTH208  of a descriptor
             content = read_file(name, directory)
             if content is None and _exists(name, directory):
-                raise UnreadableJournalError(name)
+                raise UndeterminedError(
+                    "A journal in .kaiza/journal cannot be read, so what it needs is not known. Nothing was cleared. "
+                    "`kaiza doctor` names it."
+                )
             hashes.update(match.decode() for match in _DIGEST.findall(content or b""))
         return hashes
-
-
-def run_cleanup(workspace: Workspace, cutoff: datetime, record: Callable[[CleanupPlan], None] | None) -> CleanupPlan:
-    """Remove what may be removed once `record` has recorded it; without `record`, only find it."""
-    cleanup = ObjectCleanup(workspace, cutoff)
-    plan = cleanup.plan()
-    if record is None or not plan.removable:
-        return plan
-    record(plan)
-    return cleanup.remove(plan)
 
 
 def _exists(name: str, directory: int) -> bool:

@@ -10,7 +10,8 @@ from agents import plan
 from scenes import records, write_adopted_settings
 
 from kaiza.app import App
-from kaiza.cli import gc
+from kaiza.decisions import clear_objects
+from kaiza.store import human_decisions
 
 
 def sha(content):
@@ -27,7 +28,7 @@ def in_the_future(monkeypatch):
             def now(cls, tz=None):
                 return datetime.now(tz) + timedelta(days=days)
 
-        monkeypatch.setattr(gc, "datetime", Later)
+        monkeypatch.setattr(clear_objects, "datetime", Later)
 
     return wait
 
@@ -110,6 +111,17 @@ def test_nothing_is_cleared_while_the_log_is_damaged(kaiza, workspace, changed, 
     assert stored(workspace)
 
 
+def test_nothing_is_cleared_if_it_cannot_be_recorded(kaiza, workspace, changed, in_the_future, monkeypatch):
+    def refuse(*_arguments, **_members):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(human_decisions, "record_decision", refuse)
+    in_the_future(31)
+
+    assert kaiza("gc").status == 3
+    assert stored(workspace)
+
+
 def test_a_journal_that_cannot_be_read_stops_it(kaiza, workspace, changed, in_the_future):
     os.mkfifo(workspace / ".kaiza/journal/pipe")
     in_the_future(31)
@@ -129,4 +141,4 @@ def test_a_deterministic_log_has_no_times_to_go_by(kaiza, workspace):
 def test_the_clock_of_the_tests_is_only_theirs(in_the_future):
     in_the_future(1)
 
-    assert gc.datetime.now(UTC) > datetime.now(UTC)
+    assert clear_objects.datetime.now(UTC) > datetime.now(UTC)
