@@ -4,14 +4,15 @@ import json
 import re
 from dataclasses import fields, is_dataclass, replace
 
-from kaiza.domain.review.diff import WITHOUT_KAIZA, DiffFold, DiffHunk, DiffLine, LineAuthor, ReviewDiff
-from kaiza.domain.review.phrase import quote, say
+from kaiza.domain.review.authorship import WITHOUT_KAIZA, LineAuthor
+from kaiza.domain.review.diff import DiffFold, DiffHunk, DiffLine, ReviewDiff
 from kaiza.domain.review.report import (
     ApprovalInterval,
     FileCall,
     FileReview,
     LimitUse,
     LinkTarget,
+    LockedSpan,
     PlanCard,
     RecordRow,
     RefusalReview,
@@ -24,12 +25,13 @@ from kaiza.domain.review.report import (
     ReviewSelection,
     ReviewSource,
     ReviewVerdict,
-    ScopeRow,
     SessionCard,
+    Timeline,
+    TimelineEvent,
     UngovernedFile,
     UngovernedReview,
 )
-from kaiza.domain.review.timeline import LockedSpan, Timeline, TimelineEvent
+from kaiza.domain.review.sentence import quote, say
 
 SESSION = "a8ef264a-77a1-4b2e-9d53-6d1f0c7d2a11"
 
@@ -151,7 +153,7 @@ def _plan():
         interval=ApprovalInterval(5, at(5), 8, at(8)),
         sealed_seq=8,
         plan_hash="b94c15b456e78f0a2a39fa4be920d412511dafac6644d5368d86ee70c216ccdc",
-        scope=(ScopeRow("May modify", ("src/*.py", "docs/auth.md")), ScopeRow("Never", ("src/keys/**",))),
+        scope={"May modify": ("src/*.py", "docs/auth.md"), "Never": ("src/keys/**",)},
         limits=(LimitUse("files", "Files", 6, 8), LimitUse("lines", "Lines", 116, 120)),
     )
 
@@ -280,6 +282,8 @@ def stretched(value):
     """The report with 300 characters at the end of each text in it that an agent, a person or a file can choose."""
     if isinstance(value, tuple):
         return tuple(map(stretched, value))
+    if isinstance(value, dict):
+        return {name: stretched(item) for name, item in value.items()}
     if not is_dataclass(value):
         return value
     texts = [field.name for field in fields(value) if field.type in {"str", "str | None", str, str | None}]

@@ -11,7 +11,7 @@ from kaiza.cli.console.id_prefix import resolve_id
 from kaiza.cli.console.open_workspace import PLAN_ADVICE, open_workspace, parse_plan_prefix
 from kaiza.cli.plan.approve import find_key
 from kaiza.queries.attestation import AttestedRecords, build_statement, collect_records
-from kaiza.queries.interrupted_changes import find_interrupted
+from kaiza.queries.review_records import find_interrupted
 from kaiza.queries.workspaces import require_adopted
 from kaiza.render.json_values import encode_document
 from kaiza.render.terminal import escape

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain.refusal import RefusedError
-from kaiza.queries.arrival import describe_arrival
+from kaiza.queries.workspace_status import describe_arrival
 from kaiza.store import human_decisions
 from kaiza.store.audit.damage_mark import is_damage
 from kaiza.store.settings_adoption import adopt_settings

@@ -1,9 +1,9 @@
 """An in-toto Statement about what a session, or a plan's sessions, changed; `kaiza attest` prints it.
 
-The same log gives the same statement. Nothing in it is believed of a log that is not intact; the caller checks that.
+The same log gives the same statement. The caller checks that the log is intact: of another log nothing may be believed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -19,7 +19,6 @@ STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:kaiza:predicate:changes:v1"
 MAX_COMPARED_FILES = 500
 """Files that are compared with the commit; with more, it is not said whether the commit holds them."""
-_SESSION_MEMBERS = ("session_id", "role", "client", "principal")
 
 
 @dataclass(slots=True)
@@ -57,13 +56,16 @@ class AttestedRecords:
     def net_result(self) -> list[dict[str, Any]]:
         """What is left of the changes: one row a path, without what was undone."""
         undone = undone_paths(self.changed)
-        own = (record for record in self.changed if record.members[self.member] == self.value and not is_undo(record))
-        return net_changes(
-            _with_moved_hash(change)
-            for record in own
-            for change in record.changes
-            if (record.request_id, change["path"]) not in undone
-        )
+        left = []
+        for record in self.changed:
+            if record.members[self.member] != self.value or is_undo(record):
+                continue
+            for change in record.changes:
+                if (record.request_id, change["path"]) not in undone:
+                    # A plain move may leave out the hash of its result.
+                    is_plain_move = change["source"] is not None and change["after_hash"] is None
+                    left.append({**change, "after_hash": change["before_hash"]} if is_plain_move else change)
+        return net_changes(left)
 
 
 def collect_records(records: Iterable[Record], member: str, value: str) -> AttestedRecords:
@@ -101,26 +103,26 @@ def build_statement(attested: AttestedRecords, state: AuditState, root: str) -> 
     }
 
 
-def _with_moved_hash(change: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The change with the hash of its result, which a plain move may leave out."""
-    is_plain_move = change["source"] is not None and change["after_hash"] is None
-    return {**change, "after_hash": change["before_hash"]} if is_plain_move else change
-
-
 def _describe_session(attested: AttestedRecords) -> dict[str, Any] | None:
     begin, end = attested.begin, attested.end
     if begin is None:
         return None
-    times = {"begun_at": begin.timestamp, "ended_at": end.timestamp if end else None}
-    return {**{name: begin.members.get(name) for name in _SESSION_MEMBERS}, **times}
+    return {
+        "session_id": begin.session_id,
+        "role": begin.role,
+        "client": begin.client,
+        "principal": begin.principal,
+        "begun_at": begin.timestamp,
+        "ended_at": end.timestamp if end else None,
+    }
 
 
 def _describe_policy(state: AuditState, plan_id: str, plan_hash: str) -> dict[str, Any]:
     """A plan by the hash that was in force, and its approval as far as that is known."""
     seal = state.seals.get(plan_id)
     known = seal if seal is not None and seal.plan_hash == plan_hash else None
-    approval = {"approved_by": known.approved_by, "how": known.how} if known else {"approved_by": None, "how": None}
-    return {"plan_id": plan_id, "digest": {"sha256": plan_hash}, **approval}
+    by, how = (known.approved_by, known.how) if known else (None, None)
+    return {"plan_id": plan_id, "digest": {"sha256": plan_hash}, "approved_by": by, "how": how}
 
 
 def _place_of(record: Record | None) -> dict[str, Any] | None:

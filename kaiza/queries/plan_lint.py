@@ -33,10 +33,10 @@ def _broad_scope_findings(workspace: Workspace, stored: StoredPlan) -> Iterator[
     if plan is None or plan.status not in (DRAFT, APPROVED):
         return
     preview = match_files(plan, workspace.files)
-    if plan_review.is_broad(preview):
+    message = plan_review.warn_of_broad_scope(preview)
+    if message:
         scope = _SCOPE_PATTERN.search(stored.content)
         line = stored.content.count(b"\n", 0, scope.start()) if scope else 0
-        message = plan_review.broad_scope_message(preview)
         yield Finding(line, 0, WARNING, "broad-scope", message, "Name the directories and files that are meant")
 
 

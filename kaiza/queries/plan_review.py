@@ -39,7 +39,6 @@ from kaiza.store.workspace import Workspace
 BROAD_SCOPE_FILES = 200
 """A scope of more files than this gets a warning."""
 _MAX_PROSE_LINES = 400
-_STANDINGS = {"merged": "merged", "signed": "signed"}
 _MAX_HIDDEN_LINES = 20
 _FRONT_MATTER = re.compile(rb"---\r?\n.*?^---\r?$\n?", re.MULTILINE | re.DOTALL)
 
@@ -79,8 +78,12 @@ def review_plan(workspace: Workspace, stored: StoredPlan) -> dict[str, Any]:
         review["warnings"] = list(_list_warnings(stored, plan, preview))
         review["used"] = _usage_counts(workspace, stored)
     review["difference"] = diff_since_approval(workspace, stored.plan_id, stored.content)
-    review["draft_difference"] = _diff_since_draft(workspace, stored) if review["came_by"] else None
-    prose = _prose_lines(stored.content)
+    # A plan that arrived approved is compared with the draft that was seen here last.
+    draft = workspace.load_seen_draft(stored.plan_id) if review["came_by"] else None
+    difference = None if draft is None else _diff_versions(plan_path(stored.plan_id), draft, stored.content)
+    review["draft_difference"] = difference
+    body = _FRONT_MATTER.sub(b"", stored.content, count=1).decode("utf-8", "replace")
+    prose = body.replace("\r\n", "\n").strip("\n").split("\n")
     review["prose"] = "\n".join(prose[:_MAX_PROSE_LINES])
     review["more_prose"] = len(prose[_MAX_PROSE_LINES:])
     return review
@@ -96,12 +99,6 @@ def diff_since_approval(workspace: Workspace, plan_id: str, content: bytes) -> d
         return {"approved_hash": seal.plan_hash, "diff": None}
     diff = _diff_versions(path, before, content)
     return None if diff is None else {"approved_hash": seal.plan_hash, **diff}
-
-
-def _diff_since_draft(workspace: Workspace, stored: StoredPlan) -> dict[str, Any] | None:
-    """The diff from the draft that was seen here last; None if none was seen."""
-    draft = workspace.load_seen_draft(stored.plan_id)
-    return None if draft is None else _diff_versions(plan_path(stored.plan_id), draft, stored.content)
 
 
 def _diff_versions(path: RelPath, before: bytes, after: bytes) -> dict[str, Any] | None:
@@ -121,13 +118,10 @@ def plan_path(plan_id: str) -> RelPath:
     return DIRECTORY / (plan_id + SUFFIX)
 
 
-def is_broad(preview: ScopePreview) -> bool:
-    """Whether a scope matches so many files that it gets a warning."""
-    return preview.file_count > BROAD_SCOPE_FILES or preview.stopped_early
-
-
-def broad_scope_message(preview: ScopePreview) -> str:
-    """The warning about a broad scope."""
+def warn_of_broad_scope(preview: ScopePreview) -> str | None:
+    """The warning about a scope of very many files; None if it matches fewer."""
+    if preview.file_count <= BROAD_SCOPE_FILES and not preview.stopped_early:
+        return None
     least = "at least " if preview.stopped_early else ""
     return f"The scope matches {least}{preview.file_count:,} files now"
 
@@ -149,30 +143,39 @@ def _list_entry(workspace: Workspace, stored: StoredPlan, now: str) -> dict[str,
 
 def _approval_state(workspace: Workspace, stored: StoredPlan, now: str) -> dict[str, Any]:
     """Whether the plan allows changes now, if not why, and the content that was approved."""
-    seal = workspace.audit_state.seals.get(stored.plan_id)
-    case = _build_case(workspace, stored, now)
-    approved_hash, basis = sealed_hash(case), approval_basis(case)
-    reason = _refusal_reason(case) or _exceeded_limit(workspace, stored)
+    # A hypothetical change under this plan, judged by the real rules: a review cannot differ from the decision.
+    case = Case(
+        card=for_unknown_tool("write_file"),
+        arguments={"plan_hash": stored.parsed.plan_hash},
+        now=now,
+        audit_state=workspace.audit_state,
+        plan_id=stored.plan_id,
+        parsed=stored.parsed,
+        required_approval=workspace.settings.required_approval,
+        evidence=workspace.plan_evidence(stored),
+        foreign=workspace.binding.is_foreign,
+    )
+    plan, seal = stored.parsed.plan, workspace.audit_state.seals.get(stored.plan_id)
+    usage = workspace.audit_state.usage.get(stored.plan_id)
+    overrun = limits.overrun_before(plan.limits, usage, (), 1) if plan and usage else None
+    reason = _explain_refusal(case) or (f"its limit on {overrun.limit} is reached" if overrun else None)
+    approved_hash = sealed_hash(case)
+    has_arrived = plan is not None and plan.status == limits.APPROVED and approval_basis(case) is None
+    sealed = None
+    if seal is not None:
+        sealed = {"plan_hash": seal.plan_hash, "how": seal.how, "approved_by": seal.approved_by, "seq": seal.seq}
     return {
         "allows": reason is None,
         "why_not": reason,
-        "standing": _standing(case),
-        "came_by": case.evidence.came_by if basis is None and _is_marked_approved(case) else None,
-        "sealed": None
-        if seal is None
-        else {"plan_hash": seal.plan_hash, "how": seal.how, "approved_by": seal.approved_by, "seq": seal.seq},
+        "standing": _describe_standing(case, plan),
+        "came_by": case.evidence.came_by if has_arrived else None,
+        "sealed": sealed,
         "changed_after_approval": approved_hash is not None and approved_hash != stored.parsed.plan_hash,
     }
 
 
-def _is_marked_approved(case: Case) -> bool:
-    plan = case.parsed.plan if case.parsed else None
-    return plan is not None and plan.status == limits.APPROVED
-
-
-def _standing(case: Case) -> str:
+def _describe_standing(case: Case, plan: Plan | None) -> str:
     """What a plan is worth now, in a word or two, for a count of all plans."""
-    plan = case.parsed.plan if case.parsed else None
     if plan is None:
         return "with errors"
     if check_plan_not_withdrawn(case) is not None:
@@ -184,7 +187,7 @@ def _standing(case: Case) -> str:
     basis = approval_basis(case)
     if basis is None:
         return "arrived approved" if case.required_approval == "edit" else "not approved as required"
-    return "expired" if plan.is_expired(case.now) else _STANDINGS.get(basis, "approved here")
+    return "expired" if plan.is_expired(case.now) else basis if basis in ("merged", "signed") else "approved here"
 
 
 def _usage_counts(workspace: Workspace, stored: StoredPlan) -> dict[str, int]:
@@ -192,22 +195,7 @@ def _usage_counts(workspace: Workspace, stored: StoredPlan) -> dict[str, int]:
     return {name: usage.file_count if name == "files" else getattr(usage, name) for name in LIMITS}
 
 
-def _build_case(workspace: Workspace, stored: StoredPlan, now: str) -> Case:
-    """The case of a change under this plan, for the boundary's own rules: what is shown is what would be decided."""
-    return Case(
-        card=for_unknown_tool("write_file"),
-        arguments={"plan_hash": stored.parsed.plan_hash},
-        now=now,
-        audit_state=workspace.audit_state,
-        plan_id=stored.plan_id,
-        parsed=stored.parsed,
-        required_approval=workspace.settings.required_approval,
-        evidence=workspace.plan_evidence(stored),
-        foreign=workspace.binding.is_foreign,
-    )
-
-
-def _refusal_reason(case: Case) -> str | None:
+def _explain_refusal(case: Case) -> str | None:
     """Why a change would be refused: the boundary's own rules, in words for a person."""
     if check_workspace_adopted(case) is not None:
         return "this workspace came from elsewhere; `kaiza adopt` comes first"
@@ -233,12 +221,6 @@ def _refusal_reason(case: Case) -> str | None:
     reason = reasons.get(str(cause.get("reason")), arrived)
     problems = (case.evidence.merge_problem, case.evidence.signature_problem)
     return "; ".join(filter(None, (reason, *(problems if "reason" not in cause else ()))))
-
-
-def _exceeded_limit(workspace: Workspace, stored: StoredPlan) -> str | None:
-    plan, usage = stored.parsed.plan, workspace.audit_state.usage.get(stored.plan_id)
-    overrun = limits.overrun_before(plan.limits, usage, (), 1) if plan and usage else None
-    return f"its limit on {overrun.limit} is reached" if overrun else None
 
 
 def _plan_members(plan: Plan, now: str) -> dict[str, Any]:
@@ -289,36 +271,21 @@ def _list_warnings(stored: StoredPlan, plan: Plan, preview: ScopePreview) -> Ite
     for finding in stored.parsed.findings:
         if finding.severity == WARNING:
             yield {"rule": finding.rule, "line": finding.line, "message": finding.message}
-    if is_broad(preview):
-        yield {"rule": "broad-scope", "line": None, "message": broad_scope_message(preview)}
-    for what, text in _displayed_texts(plan, preview):
+    broad = warn_of_broad_scope(preview)
+    if broad:
+        yield {"rule": "broad-scope", "line": None, "message": broad}
+    displayed = [
+        (f"A command of {phase.phase_id}", shlex.join(command)) for phase in plan.phases for command in phase.verify
+    ]
+    displayed += [("The name of a file in scope", path) for path in preview.listed_paths]
+    for what, text in displayed:
         if any(confusables.find_suspicious(text)):
             message = f"{what} contains characters that look like others: {confusables.make_visible(text)}"
             yield {"rule": "lookalike", "line": None, "message": message}
-    yield from _hidden_characters(stored.content)
-
-
-def _displayed_texts(plan: Plan, preview: ScopePreview) -> Iterator[tuple[str, str]]:
-    for phase in plan.phases:
-        yield from ((f"A command of {phase.phase_id}", shlex.join(command)) for command in phase.verify)
-    yield from (("The name of a file in scope", path) for path in preview.listed_paths)
-
-
-def _hidden_characters(content: bytes) -> Iterator[dict[str, Any]]:
-    """A warning for each of the first lines that hold invisible characters."""
-    lines = content.decode("utf-8", "replace").replace("\r\n", "\n").replace("\t", " ").split("\n")
-    hidden = (pair for pair in enumerate(lines) if _has_hidden_characters(pair[1]))
-    for number, line in islice(hidden, _MAX_HIDDEN_LINES):
-        message = f"The line contains invisible characters: {escape(line)}"
+    lines = stored.content.decode("utf-8", "replace").replace("\r\n", "\n").replace("\t", " ").split("\n")
+    # Joiners belong to scripts and emoji; every other character that is not drawn hides something.
+    plain = (confusables.strip_joiners(line) for line in lines)
+    hidden = (number for number, text in enumerate(plain) if escape(text) != text)
+    for number in islice(hidden, _MAX_HIDDEN_LINES):
+        message = f"The line contains invisible characters: {escape(lines[number])}"
         yield {"rule": "hidden-character", "line": number, "message": message}
-
-
-def _has_hidden_characters(line: str) -> bool:
-    text = confusables.strip_joiners(line)
-    return escape(text) != text
-
-
-def _prose_lines(content: bytes) -> list[str]:
-    """The lines of the text after the front matter."""
-    prose = _FRONT_MATTER.sub(b"", content, count=1).decode("utf-8", "replace").replace("\r\n", "\n")
-    return prose.strip("\n").split("\n")

@@ -1,5 +1,6 @@
 """Contents for a review: from the blob store by hash, and the files as they are now."""
 
+import re
 from hashlib import sha256
 
 from kaiza.domain import errors
@@ -11,6 +12,7 @@ from kaiza.store.workspace import Workspace
 
 MAX_GIT_CALLS = 100
 """Files whose earlier content is looked for in git in one review."""
+_DIGEST = re.compile("[0-9a-f]{64}")
 _UNREADABLE = CurrentFile(is_readable=False)
 
 
@@ -26,7 +28,7 @@ class WorkspaceContents:
     def read_content(self, digest: str) -> bytes | None:
         """The stored content with this hash; None if it was not kept, is damaged or is too large to show."""
         # Nothing that came with a clone is evidence of what was written here.
-        if self._workspace.binding.is_foreign or not _is_digest(digest):
+        if self._workspace.binding.is_foreign or not _DIGEST.fullmatch(digest):
             return None
         try:
             return b"".join(self._workspace.blobs.chunks(digest, self._max_bytes))
@@ -36,23 +38,20 @@ class WorkspaceContents:
     def read_earlier(self, path: str, digest: str) -> bytes | None:
         """The same; if it was not kept, git's committed content of the path, where it has this hash."""
         content = self.read_content(digest)
-        return content if content is not None else self._read_committed(path, digest)
-
-    def _read_committed(self, path: str, digest: str) -> bytes | None:
-        if self._workspace.binding.is_foreign or self._git_calls >= MAX_GIT_CALLS:
-            return None
+        if content is not None or self._workspace.binding.is_foreign or self._git_calls >= MAX_GIT_CALLS:
+            return content
         self._git_calls += 1
-        name = f"HEAD:./{path}"
-        size = git.run(self._workspace.root, "cat-file", "-s", name)
+        root, name = self._workspace.root, f"HEAD:./{path}"
+        size = git.run(root, "cat-file", "-s", name)
         if size is None or size.returncode or int(size.stdout) > self._max_bytes:
             return None
-        found = git.run(self._workspace.root, "cat-file", "blob", name)
+        found = git.run(root, "cat-file", "blob", name)
         if found is None or found.returncode or sha256(found.stdout).hexdigest() != digest:
             return None
         return found.stdout
 
     def is_hidden(self, path: str) -> bool:
-        """Whether the path may not be read now, also if it could be when the content was stored."""
+        """Whether the path may not be read now, even if it could be when the content was stored."""
         try:
             parsed = parse(path)
         except errors.SystemError:
@@ -88,7 +87,3 @@ class WorkspaceContents:
         # Changes do not follow links: one in a recorded path was put there later, and leads to another file.
         if real != path or self._workspace.is_unreadable(real) or is_control_plane(real):
             raise errors.SystemError.tool_failure("FILE_READ_FAILED")
-
-
-def _is_digest(text: str) -> bool:
-    return len(text) == sha256().digest_size * 2 and not text.strip("0123456789abcdef")

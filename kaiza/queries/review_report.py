@@ -1,23 +1,21 @@
 """The report of a review, computed from the log of a workspace."""
 
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
 
 import kaiza
 from kaiza.clock import current_timestamp
 from kaiza.domain.audit.record import GENESIS, Record
 from kaiza.domain.plans import parser
 from kaiza.domain.plans.plan import PlanUsage, is_plan_id
-from kaiza.domain.review.build import build_report
 from kaiza.domain.review.evidence import MAX_SHOWN_BYTES, PlanEvidence, ReviewContents, ReviewEvidence
-from kaiza.domain.review.file_history import FileHistory, build_histories
+from kaiza.domain.review.files import build_histories
+from kaiza.domain.review.records import merge_records
 from kaiza.domain.review.report import ReviewReport, ReviewSelection, ReviewSource
-from kaiza.queries.interrupted_changes import find_interrupted
+from kaiza.domain.review.report_builder import build_report
 from kaiza.queries.review_contents import WorkspaceContents
-from kaiza.queries.review_records import SelectedRecords, plan_ids_of, read_other_changes, read_selected
+from kaiza.queries.review_records import SelectedRecords, find_interrupted, read_other_changes, read_selected
 from kaiza.queries.review_ungoverned import gather_ungoverned
 from kaiza.store import human_decisions
 from kaiza.store.audit.checkpoint import Checkpoint
@@ -44,26 +42,42 @@ def gather_evidence(
     Larger contents than `max_bytes` are not read.
     """
     found, contents = read_selected(workspace.root, selection), WorkspaceContents(workspace, max_bytes)
-    later = _read_later(workspace, found, contents)
+    later = _read_later(workspace, found.selected, contents)
+    plan_ids = {record.plan_id for record in found.selected if record.plan_id is not None}
     evidence = ReviewEvidence(
         selection=selection,
-        source=describe_source(workspace),
+        source=_describe_source(workspace),
         selected=found.selected,
         context=found.context,
         later=later,
-        plans=[_gather_plan(workspace, plan_id, found) for plan_id in plan_ids_of(found.selected)],
+        plans=[_gather_plan(workspace, plan_id, found) for plan_id in sorted(plan_ids)],
         lines=found.lines,
         interrupted=find_interrupted(workspace, found.selected),
     )
     return evidence, contents
 
 
-def describe_source(workspace: Workspace) -> ReviewSource:
+def _read_later(workspace: Workspace, selected: Sequence[Record], contents: ReviewContents) -> Sequence[Record]:
+    """Records of other changes to files that are not as the selected calls left them, or left between two of them."""
+    paths = {
+        path
+        for history in build_histories(selected, ())
+        if history.find_gap() or contents.read_current(history.path).hash != history.last_hash
+        for step in history.steps
+        for path in filter(None, (step.path, step.source))
+    }
+    if not paths:
+        return []
+    return read_other_changes(workspace.root, paths, selected[0].seq, {record.seq for record in selected})
+
+
+def _describe_source(workspace: Workspace) -> ReviewSource:
     """What the log is worth, and up to which record it was read."""
     head = workspace.log.head
     verdict = workspace.damage()
     if verdict is None:
         verdict = "intact" if workspace.verification_progress(VERIFY_SECONDS) is None else "unverified"
+        # The wait may have found damage.
         verdict = workspace.damage() or verdict
     return ReviewSource(
         workspace=workspace.root,
@@ -77,53 +91,26 @@ def describe_source(workspace: Workspace) -> ReviewSource:
     )
 
 
-def _read_later(workspace: Workspace, found: SelectedRecords, contents: ReviewContents) -> Sequence[Record]:
-    """Records of other changes to files that are not as the selected calls left them, or left between two of them."""
-    if not found.selected:
-        return []
-    paths = _unexplained_paths(build_histories(found.selected, ()), contents)
-    if not paths:
-        return []
-    known = {record["seq"] for record in found.selected}
-    return read_other_changes(workspace.root, paths, found.selected[0]["seq"], known)
-
-
-def _unexplained_paths(histories: Sequence[FileHistory], contents: ReviewContents) -> AbstractSet[str]:
-    return {
-        path
-        for history in histories
-        if history.has_gap() or contents.read_current(history.path).hash != history.last_hash
-        for step in history.steps
-        for path in filter(None, (step.path, step.source))
-    }
-
-
 def _gather_plan(workspace: Workspace, plan_id: str, found: SelectedRecords) -> PlanEvidence:
-    last_seq = found.selected[-1]["seq"]
-    records = sorted([*found.selected, *found.context], key=lambda record: int(record["seq"]))
-    seals = [record for record in records if record["kind"] == "plan" and record["plan_id"] == plan_id]
+    last_seq, is_foreign = found.selected[-1].seq, workspace.binding.is_foreign
+    records = merge_records(found.selected, found.context)
+    seals = [record for record in records if record.kind == "plan" and record.plan_id == plan_id]
     # The seal that was in force during the selected calls, not one that a person made since.
-    earlier = [seal for seal in seals if seal["seq"] <= last_seq]
+    earlier = [seal for seal in seals if seal.seq <= last_seq]
     seal = earlier[-1] if earlier else seals[0] if seals else None
-    is_read = is_plan_id(plan_id) and not workspace.binding.is_foreign
-    stored = workspace.plans.read(plan_id) if is_read else None
-    sealed = _load_sealed(workspace, seal)
+    stored = workspace.plans.read(plan_id) if is_plan_id(plan_id) and not is_foreign else None
     current = stored.parsed if stored else None
-    plan = sealed.plan if sealed else current.plan if current else None
+    sealed = None
+    if seal is not None and seal.plan_hash is not None and not is_foreign:
+        content = human_decisions.load_plan_bytes(workspace, seal.plan_hash)
+        sealed = None if content is None else parser.parse(content, plan_id)
+    shown = sealed or current
     return PlanEvidence(
         plan_id=plan_id,
-        plan=plan,
+        plan=shown.plan if shown else None,
         usage=workspace.audit_state.usage.get(plan_id) or PlanUsage(),
         seal=seal,
         # A person may set the status to DONE; only another text is another plan.
         is_changed_since=bool(sealed and current and sealed.body_hash != current.body_hash),
         withdrawn=workspace.audit_state.withdrawn.get(plan_id),
     )
-
-
-def _load_sealed(workspace: Workspace, seal: Mapping[str, Any] | None) -> parser.ParsedPlan | None:
-    """The plan as it was approved; None if its text is not stored any more."""
-    if seal is None or workspace.binding.is_foreign or not isinstance(seal["plan_hash"], str):
-        return None
-    content = human_decisions.load_plan_bytes(workspace, seal["plan_hash"])
-    return None if content is None else parser.parse(content, seal["plan_id"])

@@ -1,6 +1,6 @@
 """Sessions as the log shows them, ended ones included: counts, state, changes and refusals."""
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import Record, is_complete, is_well_formed
 from kaiza.domain.audit.record_folding import apply_record, revoked_principal
+from kaiza.domain.audit.recorded_names import recorded_paths
 from kaiza.domain.caps import Caps
 from kaiza.domain.timestamps import format_timestamp
 from kaiza.queries.audit_log import Progress, last_record, read_forward
@@ -63,38 +64,35 @@ class SessionProjection:
 
     def apply(self, record: Record) -> None:
         """Take in the next record of the log."""
-        kind = record.kind
-        if kind not in ("call", "person") or not is_well_formed(record):
+        if record.kind not in ("call", "person") or not is_well_formed(record):
             return
-        if kind == "person":
-            self._end_revoked(record)
-            return
-        session_id, ok = record.session_id, record.outcome == "ok"
-        if not isinstance(session_id, str):
-            return
-        if record.tool_name == "begin_session" and ok:
-            self.sessions[session_id] = _new_summary(record)
-        session = self.sessions.get(session_id)
-        if session is not None:
-            self._count_call(session, record, ok=ok)
+        if record.kind == "person":
+            principal = revoked_principal(record)
+            for session in self.sessions.values():
+                if principal is not None and session.principal == principal and session.ended_at is None:
+                    session.ended_at = record.timestamp
+        elif record.session_id is not None:
+            if record.tool_name == "begin_session" and record.outcome == "ok":
+                self.sessions[record.session_id] = _new_summary(record, record.session_id)
+            if record.session_id in self.sessions:
+                self._count_call(self.sessions[record.session_id], record)
 
-    def _end_revoked(self, record: Record) -> None:
-        principal = revoked_principal(record)
-        for session in self.sessions.values():
-            if principal is not None and session.principal == principal and session.ended_at is None:
-                session.ended_at = record.timestamp
-
-    def _count_call(self, session: SessionSummary, record: Record, *, ok: bool) -> None:
-        changes = list(record.changes) if ok else []
+    def _count_call(self, session: SessionSummary, record: Record) -> None:
+        ok = record.outcome == "ok"
+        changes = record.changes if ok else ()
         session.calls += 1
         session.change_count += len(changes)
         session.refusal_count += 0 if ok else 1
         session.last_call_at = max(session.last_call_at, record.timestamp)
         if record.tool_name == "end_session" and ok:
             session.ended_at = record.timestamp
-        if self._detailed_id is not None and session.session_id.startswith(self._detailed_id):
-            session.changes += [{"seq": record.seq, **_change_members(change)} for change in changes]
-            session.refusals += [] if ok else [_refusal_members(record)]
+        if self._detailed_id is None or not session.session_id.startswith(self._detailed_id):
+            return
+        for change in changes:
+            session.changes.append({"seq": record.seq, **{name: change.get(name) for name in _CHANGE_MEMBERS}})
+        if not ok:
+            refusal = {name: record.members.get(name) for name in _REFUSAL_MEMBERS}
+            session.refusals.append({**refusal, "paths": list(recorded_paths(record))})
 
 
 def read_sessions(root: str, detailed: str | None, progress: Progress) -> list[SessionSummary]:
@@ -138,17 +136,14 @@ def _session_state(session: SessionSummary, locked_roles: Container[str | None],
     return "locked" if session.role in locked_roles else "active"
 
 
-def _new_summary(record: Record) -> SessionSummary:
-    at = record.timestamp
-    who = record.client, record.principal
-    live = record.detail.get("live")
-    live = live if isinstance(live, str) else None  # a log that came with a clone may hold anything
-    return SessionSummary(str(record.session_id), record.role, *who, at, at, live=live)
-
-
-def _change_members(change: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: change.get(name) for name in _CHANGE_MEMBERS}
-
-
-def _refusal_members(record: Record) -> dict[str, Any]:
-    return {**{name: record.members.get(name) for name in _REFUSAL_MEMBERS}, "paths": list(recorded_paths(record))}
+def _new_summary(record: Record, session_id: str) -> SessionSummary:
+    at, live = record.timestamp, record.detail.get("live")
+    return SessionSummary(
+        session_id=session_id,
+        role=record.role,
+        client=record.client,
+        principal=record.principal,
+        begun_at=at,
+        last_call_at=at,
+        live=live if isinstance(live, str) else None,
+    )

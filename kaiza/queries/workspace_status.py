@@ -1,7 +1,12 @@
-"""The state of a workspace on one page: log, freeze, locks, open sessions, plans, unfinished changes."""
+"""The state of a workspace on one page: log, freeze, locks, open sessions, plans, unfinished changes.
 
+Also what came with a workspace from elsewhere: its records, where they were written, and its plans.
+"""
+
+from collections import Counter
 from collections.abc import Container
 from dataclasses import asdict
+from itertools import islice
 from typing import Any
 
 from kaiza.clock import current_timestamp
@@ -10,8 +15,13 @@ from kaiza.domain.audit.projection import Session
 from kaiza.domain.caps import Caps
 from kaiza.queries.plan_review import describe_unlisted, list_plans
 from kaiza.queries.trust_summary import summarize_trust
+from kaiza.store.audit.reader import read_records
+from kaiza.store.audit.verification.verify import NO_RECORDS, verdict_output, verify_log
 from kaiza.store.disk.served_sessions import find_served, is_idle
 from kaiza.store.workspace import Workspace
+
+_MAX_ROOTS = 5
+_MAX_READ = 10_000
 
 
 def workspace_status(workspace: Workspace) -> dict[str, Any]:
@@ -45,7 +55,7 @@ def workspace_status(workspace: Workspace) -> dict[str, Any]:
         "unlisted_plans": describe_unlisted(workspace),
         "trust": summarize_trust(workspace.root),
         "intents": [
-            {"request_id": request_id, "seq": intent.seq, "paths": [change["path"] for change in intent.changes]}
+            {"request_id": request_id, "seq": intent["seq"], "paths": [change["path"] for change in intent["changes"]]}
             for request_id, intent in state.intents.items()
         ],
     }
@@ -70,3 +80,41 @@ def _session_members(workspace: Workspace, session: Session, served: Container[s
         "last_call_at": session.last_call_at,
         "counts": {"calls": session.calls, "changes": session.changes, "refusals": session.refusals},
     }
+
+
+def describe_arrival(workspace: Workspace) -> dict[str, Any]:
+    """What `kaiza adopt --show --json` prints. Verifies the whole log."""
+    # Without a record or a mark there is no log to verify, and none is missed.
+    has_log = workspace.log.head is not None or workspace.damage() is not None
+    plans = list_plans(workspace)
+    state, head = workspace.audit_state, workspace.log.head
+    try:
+        journals = workspace.count_journals()
+    except OSError:
+        journals = 0  # what cannot be read is not used either
+    return {
+        "workspace": workspace.root,
+        "standing": workspace.binding.standing.value,
+        "records": head.seq if head else 0,
+        "roots": _earlier_roots(workspace),
+        "plans": dict(sorted(Counter(plan["status"].lower() for plan in plans).items())),
+        "approved": [plan["plan_id"] for plan in plans if plan["status"] == "APPROVED"],
+        "settings": list_unadopted(workspace),
+        "journals": journals,
+        "frozen": state.frozen is not None,
+        "locked": sorted(state.locks),
+        "withdrawn": sorted(state.withdrawn),
+        "log": verdict_output(verify_log(workspace.root) if has_log else NO_RECORDS),
+    }
+
+
+def _earlier_roots(workspace: Workspace) -> list[str]:
+    """Other roots that the newest records name, the latest first."""
+    roots: dict[str, None] = {}
+    for record in islice(read_records(workspace.root, reverse=True), _MAX_READ):
+        root = record.workspace_root
+        if isinstance(root, str) and root != workspace.root:
+            roots[root] = None
+        if len(roots) == _MAX_ROOTS:
+            break
+    return list(roots)

@@ -20,37 +20,26 @@ class StatRow:
 
 def render_stat(rows: Sequence[StatRow], width: int | None, *, colour: bool = False) -> Iterator[str]:
     """The rows, with bars in proportion, and the totals. No path is cut."""
-    names = [_name_of(row) for row in rows]
+    names = [
+        f"{escape_name(row.source)} => {escape_name(row.path)}" if row.source else escape_name(row.path) for row in rows
+    ]
     counts = ["Bin" if row.lines is None else str(sum(row.lines)) for row in rows]
     name_room, count_room = max(map(display_width, names), default=0), max(map(len, counts), default=0)
     room = max((width or _NO_TERMINAL_WIDTH) - name_room - count_room - len("  |  "), _MIN_BAR)
     most = max((sum(row.lines) for row in rows if row.lines), default=0)
     for row, name, count in zip(rows, names, counts, strict=True):
-        bar = "" if row.lines is None else _bar(row.lines, most, room, colour=colour)
+        # At least one sign for anything that is not nothing.
+        scaled = (
+            lines if most <= room else (max(1, lines * room // most) if lines else 0) for lines in row.lines or (0, 0)
+        )
+        signs = zip("+-", ("green", "red"), scaled, strict=True)
+        bar = "".join(paint(sign * length, style, colour=colour) for sign, style, length in signs)
         padding = " " * (name_room - display_width(name))
         yield f" {name}{padding} | {count.rjust(count_room)} {bar}".rstrip()
-    yield _totals(rows)
-
-
-def _name_of(row: StatRow) -> str:
-    return f"{escape_name(row.source)} => {escape_name(row.path)}" if row.source else escape_name(row.path)
-
-
-def _bar(lines: tuple[int, int], most: int, room: int, *, colour: bool) -> str:
-    added, removed = (_scale(count, most, room) for count in lines)
-    return paint("+" * added, "green", colour=colour) + paint("-" * removed, "red", colour=colour)
-
-
-def _scale(count: int, most: int, room: int) -> int:
-    """Length of a part of a bar; at least one for anything that is not nothing."""
-    return count if most <= room else (max(1, count * room // most) if count else 0)
-
-
-def _totals(rows: Sequence[StatRow]) -> str:
     added, removed = (sum(row.lines[side] for row in rows if row.lines) for side in (0, 1))
     parts = [f"{len(rows)} {'file' if len(rows) == 1 else 'files'} changed"]
     if added or not removed:
         parts.append(f"{added} {'insertion' if added == 1 else 'insertions'}(+)")
     if removed or not added:
         parts.append(f"{removed} {'deletion' if removed == 1 else 'deletions'}(-)")
-    return f" {', '.join(parts)}"
+    yield f" {', '.join(parts)}"

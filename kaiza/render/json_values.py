@@ -10,7 +10,6 @@ from kaiza.render.terminal import INDENT, QUOTE, escape, escape_json
 
 _DELETE = b"\x7f"
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_ITEM = "- "
 _MAX_INDENT = 40  # an answer may be nested deeper than Python can recurse
 
 
@@ -53,15 +52,19 @@ def format_text(text: str, indent: str = "") -> Iterator[str]:
 
 
 def _format_member(head: str, value: Any, indent: str) -> Iterator[str]:
-    is_nested = (isinstance(value, dict | list) and value) or (isinstance(value, str) and "\n" in value)
-    if not is_nested or len(indent) > _MAX_INDENT:
-        yield f"{head} {'...' if is_nested else _format_scalar(value)}"
+    is_text = isinstance(value, str)
+    is_nested = (isinstance(value, dict | list) and value) or (is_text and "\n" in value)
+    if not is_nested:
+        yield f"{head} {escape(value) if is_text and value else orjson.dumps(value).decode()}"
+        return
+    if len(indent) > _MAX_INDENT:
+        yield f"{head} ..."
         return
     yield head
     below = indent + INDENT
     if isinstance(value, dict):
         yield from format_members(value, below)
-    elif isinstance(value, str):
+    elif is_text:
         yield from format_text(value, below)
     else:
         for item in value:
@@ -74,11 +77,5 @@ def _format_item(item: Any, indent: str) -> Iterator[str]:
         yield from _format_member(f"{indent}-", item, indent)
         return
     first, *rest = format_members(item, indent + INDENT)
-    yield indent + _ITEM + first.removeprefix(indent + INDENT)
+    yield f"{indent}- {first.removeprefix(indent + INDENT)}"
     yield from rest
-
-
-def _format_scalar(value: Any) -> str:
-    if isinstance(value, str) and value:
-        return escape(value)
-    return orjson.dumps(value).decode()

@@ -20,8 +20,25 @@ _DAMAGE_ADVICE = (
 
 def describe(verdict: Mapping[str, Any]) -> list[str]:
     """The verdict, what it means, and the next step; one sentence or two a line."""
-    name = verdict["verdict"]
-    return _DESCRIPTIONS[name](verdict) if name in _DESCRIPTIONS else [f"Verdict: {escape(str(name))}."]
+    name, count = verdict["verdict"], verdict.get("records", 0)
+    if name == "intact":
+        return _describe_intact(verdict)
+    valid = f"{format_count(count, 'record')} {'is' if count == 1 else 'are'} valid"
+    if name == "broken":
+        return [*_describe_fault(verdict, valid), _DAMAGE_ADVICE]
+    damage = {
+        "cut_off": f"Cut off: {valid}, but a later checkpoint is known: the end of the log is missing.",
+        "replaced": f"Replaced: {valid}, but not the ones that were written here before.",
+        "missing": "Missing: there was a log here, and it is gone.",
+    }
+    if name in damage:
+        return [damage[name], _DAMAGE_ADVICE]
+    if name != "torn_tail":
+        return [f"Verdict: {escape(str(name))}."]
+    return [
+        f"Torn tail: {valid}; after that comes an incomplete line, as a crash leaves it.",
+        "That line was never acknowledged. The next call sets it aside and records that; there is nothing to do.",
+    ]
 
 
 def describe_states(count: int) -> str:
@@ -41,61 +58,16 @@ def _describe_intact(verdict: Mapping[str, Any]) -> list[str]:
             "No checkpoint is kept outside the workspace, so this does not show whether the end was cut off "
             "or the whole log replaced."
         )
-    if head is None:
-        return lines
-    # Two lines of shell: in one, the command and its 64 digits would be wider than 80 columns.
-    return [
-        *lines,
-        "Save this checkpoint outside this machine; verify against it later:",
-        "  kaiza audit verify --head \\",
-        f"    {head['seq']}:{head['entry_hash']}",
-    ]
+    if head is not None:
+        lines.append("Save this checkpoint outside this machine; verify against it later:")
+        # Two lines of shell: in one, the command and its 64 digits would be wider than 80 columns.
+        lines += ["  kaiza audit verify --head \\", f"    {head['seq']}:{head['entry_hash']}"]
+    return lines
 
 
-def _describe_torn(verdict: Mapping[str, Any]) -> list[str]:
-    return [
-        f"Torn tail: {_valid_records(verdict)}; after that comes an incomplete line, as a crash leaves it.",
-        "That line was never acknowledged. The next call sets it aside and records that; there is nothing to do.",
-    ]
-
-
-def _describe_broken(verdict: Mapping[str, Any]) -> list[str]:
+def _describe_fault(verdict: Mapping[str, Any], valid: str) -> list[str]:
     fault = verdict.get("first_fault") or {}
     reason = str(fault.get("why", "")) or "unknown"
     where = f" at record {fault['seq']}" if "seq" in fault else ""
-    meaning = _FAULT_MEANINGS.get(reason)
-    return [
-        f"Broken{where}: {escape(reason)}" + (f", {meaning}." if meaning else "."),
-        f"Before it, {_valid_records(verdict)}; what follows cannot be trusted.",
-        _DAMAGE_ADVICE,
-    ]
-
-
-def _describe_cut_off(verdict: Mapping[str, Any]) -> list[str]:
-    return [
-        f"Cut off: {_valid_records(verdict)}, but a later checkpoint is known: the end of the log is missing.",
-        _DAMAGE_ADVICE,
-    ]
-
-
-def _describe_replaced(verdict: Mapping[str, Any]) -> list[str]:
-    return [f"Replaced: {_valid_records(verdict)}, but not the ones that were written here before.", _DAMAGE_ADVICE]
-
-
-def _describe_missing(_verdict: Mapping[str, Any]) -> list[str]:
-    return ["Missing: there was a log here, and it is gone.", _DAMAGE_ADVICE]
-
-
-def _valid_records(verdict: Mapping[str, Any]) -> str:
-    count = verdict["records"]
-    return format_count(count, "record") + (" is" if count == 1 else " are") + " valid"
-
-
-_DESCRIPTIONS = {
-    "intact": _describe_intact,
-    "torn_tail": _describe_torn,
-    "broken": _describe_broken,
-    "cut_off": _describe_cut_off,
-    "replaced": _describe_replaced,
-    "missing": _describe_missing,
-}
+    meaning = f", {_FAULT_MEANINGS[reason]}" if reason in _FAULT_MEANINGS else ""
+    return [f"Broken{where}: {escape(reason)}{meaning}.", f"Before it, {valid}; what follows cannot be trusted."]

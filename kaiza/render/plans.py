@@ -31,13 +31,28 @@ def render_list(plans: Iterable[Mapping[str, Any]], width: int | None, *, colour
     return render_table(_LIST_COLUMNS, map(_plan_row, plans), width, colour=colour)
 
 
+def _plan_row(plan: Mapping[str, Any]) -> tuple[Cell, ...]:
+    allows = "yes" if plan["allows"] else f"no: {plan['why_not']}"
+    return (
+        Cell(escape_visibly(plan["plan_id"]), "bold"),
+        Cell(escape(plan["status"])),
+        Cell(escape(allows), "green" if plan["allows"] else ""),
+        # Each limit and what was used of it: `files 1/3, lines 20/40`.
+        Cell(", ".join(f"{name} {plan['used'][name]}/{limit}" for name, limit in plan["limits"].items())),
+        Cell(escape(plan["title"])),
+    )
+
+
 def render_plan(plan: Mapping[str, Any], width: int | None, *, colour: bool = False) -> Iterator[str]:
     """One plan: its own text first and quoted, the facts last, because a question may follow them."""
     title = wrap([f"{escape_visibly(plan['plan_id'])}  {escape(plan['title'])}"], width)
     yield from (paint(line, "bold", colour=colour) for line in title)
     if "scope" in plan:
-        yield from _prose_lines(plan, width, colour=colour)
-        yield from render_change_since_approval(plan["difference"], width, colour=colour)
+        yield from ("", paint("Text:", "bold", colour=colour))
+        yield from wrap((QUOTE + escape(line) for line in plan["prose"].split("\n")), width or _DEFAULT_WIDTH)
+        if plan["more_prose"]:
+            yield f"{plan['more_prose']:,} more lines are in the file and not shown here."
+        yield from _render_change(plan["difference"], "Changed since approval", width, colour=colour)
         yield from _render_change(plan.get("draft_difference"), "Changed since the draft", width, colour=colour)
         yield from _permission_lines(plan, width, colour=colour)
     errors = (format_finding(plan["path"], one) for one in plan["findings"] if "scope" not in plan)
@@ -46,24 +61,15 @@ def render_plan(plan: Mapping[str, Any], width: int | None, *, colour: bool = Fa
     yield from wrap(_fact_lines(plan), width)
 
 
-def render_change_since_approval(
-    difference: Mapping[str, Any] | None, width: int | None, *, colour: bool = False
+def _render_change(
+    difference: Mapping[str, Any] | None, title: str, width: int | None, *, colour: bool
 ) -> Iterator[str]:
-    """How the plan differs from the content that was approved."""
     if difference is None:
         return
     if difference["diff"] is None:
         lines = ["The approved content is no longer stored, so the difference cannot be shown."]
         lines.append(f"Its hash: {escape(difference['approved_hash'])}")
-        yield from render_section("Changed since approval", lines, width, colour=colour)
-        return
-    yield from _render_change(difference, "Changed since approval", width, colour=colour)
-
-
-def _render_change(
-    difference: Mapping[str, Any] | None, title: str, width: int | None, *, colour: bool
-) -> Iterator[str]:
-    if difference is None:
+        yield from render_section(title, lines, width, colour=colour)
         return
     yield from ("", paint(f"{title}:", "bold", colour=colour))
     yield from render_diff(difference["diff"], width or _DEFAULT_WIDTH, QUOTE, colour=colour)
@@ -100,40 +106,63 @@ def escape_visibly(text: str) -> str:
     return escape(make_visible(text))
 
 
-def format_usage(limits: Mapping[str, int], used: Mapping[str, int]) -> str:
-    """Each limit and what was used of it: `files 1/3, lines 20/40`."""
-    return ", ".join(f"{name} {used[name]}/{limit}" for name, limit in limits.items())
-
-
-def _plan_row(plan: Mapping[str, Any]) -> tuple[Cell, ...]:
-    allows = "yes" if plan["allows"] else f"no: {plan['why_not']}"
-    return (
-        Cell(escape_visibly(plan["plan_id"]), "bold"),
-        Cell(escape(plan["status"])),
-        Cell(escape(allows), "green" if plan["allows"] else ""),
-        Cell(format_usage(plan["limits"], plan["used"])),
-        Cell(escape(plan["title"])),
-    )
-
-
-def _prose_lines(plan: Mapping[str, Any], width: int | None, *, colour: bool) -> Iterator[str]:
-    """The plan's prose, each line quoted."""
-    yield from ("", paint("Text:", "bold", colour=colour))
-    yield from wrap((QUOTE + escape(line) for line in plan["prose"].split("\n")), width or _DEFAULT_WIDTH)
-    if plan["more_prose"]:
-        yield f"{plan['more_prose']:,} more lines are in the file and not shown here."
-
-
 def _permission_lines(plan: Mapping[str, Any], width: int | None, *, colour: bool) -> Iterator[str]:
     """What the plan allows. The scope and the warnings come last: they are still on the screen at the question."""
     yield from _touched_lines(plan["touches"], width, colour=colour)
     phases = (line for phase in plan["phases"] for line in _phase_lines(phase))
     yield from render_section("Phases", phases, width, colour=colour)
     yield from render_section("Limits", _limit_lines(plan), width, colour=colour)
-    yield from render_section("Content checks", [_format_policy(plan["policy"])], colour=colour)
-    yield from render_section("What it allows", _scope_lines(plan["scope"], plan["touches"]), width, colour=colour)
-    warnings = map(_format_warning, plan["warnings"])
+    checks = ", ".join(rule for rule, action in plan["policy"].items() if action == "refuse") or "none"
+    yield from render_section("Content checks", [checks], colour=colour)
+    counts = {(one["operation"], one["pattern"]): one["files"] for one in plan["touches"]["patterns"]}
+    yield from render_section("What it allows", _scope_lines(plan["scope"], counts), width, colour=colour)
+    warnings = (
+        ("" if one["line"] is None else f"line {one['line'] + 1}: ") + f"{escape(one['message'])} [{one['rule']}]"
+        for one in plan["warnings"]
+    )
     yield from render_section("Warnings", warnings, width, colour=colour, style="yellow")
+
+
+def _touched_lines(touches: Mapping[str, Any], width: int | None, *, colour: bool) -> Iterator[str]:
+    total, named = touches["files"], touches["named"]
+    least = "at least " if touches["broken_off"] else ""
+    yield from ("", paint(f"Files in scope now: {least}{total:,}", "bold", colour=colour))
+    if named:
+        operations = (", ".join(_PAST_TENSE[operation] for operation in file["operations"]) for file in named)
+        paths = (escape_visibly(file["path"]) for file in named)
+        cells = ((Cell(path), Cell(words, "dim")) for path, words in zip(paths, operations, strict=True))
+        room = None if width is None else width - len(INDENT)
+        yield from (f"{INDENT}{row}" for row in render_table(_TOUCHED_COLUMNS, cells, room, colour=colour))
+    if total > len(named):
+        yield f"{INDENT}… and {total - len(named):,} more"
+
+
+def _phase_lines(phase: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{escape_visibly(phase['phase_id'])}  {escape(phase['objective'])}".rstrip()
+    yield from (f"{INDENT}{line}" for line in _scope_lines(phase["scope"], {}))
+    yield from (f"{INDENT}runs    {escape_visibly(shlex.join(command))}" for command in phase["verify"])
+
+
+def _limit_lines(plan: Mapping[str, Any]) -> Iterator[str]:
+    for name, count in plan["used"].items():
+        limit = plan["limits"].get(name)
+        if limit is not None:
+            yield f"{name.ljust(12)}{count:,} of {limit:,} used"
+        elif count:
+            yield f"{name.ljust(12)}{count:,} used, no limit"
+    if not plan["limits"]:
+        yield "none"
+
+
+def _scope_lines(scope: Mapping[str, Any] | None, counts: Mapping[tuple[str, str], int]) -> Iterator[str]:
+    """Each pattern with its operation, and how many files it matches where that is known."""
+    for name in _SCOPE_ORDER if scope else ():
+        for one in scope[name] if scope else ():
+            pattern = one["from"] if name == "move" else one
+            target = f" to {escape_visibly(one['to'])}" if name == "move" else ""
+            count = counts.get((name, pattern))
+            matches = "" if count is None else f"  ({format_count(count, 'file')} now)"
+            yield f"{_SCOPE_LABELS.get(name, name).ljust(8)}{escape_visibly(pattern)}{target}{matches}"
 
 
 def _fact_lines(plan: Mapping[str, Any]) -> Iterator[str]:
@@ -155,64 +184,3 @@ def _fact_lines(plan: Mapping[str, Any]) -> Iterator[str]:
     if "touches" in plan:
         least = "at least " if plan["touches"]["broken_off"] else ""
         yield f"in scope  {least}{format_count(plan['touches']['files'], 'file')} now"
-
-
-def _scope_lines(scope: Mapping[str, Any], touches: Mapping[str, Any]) -> Iterator[str]:
-    counts = {(one["operation"], one["pattern"]): one["files"] for one in touches["patterns"]}
-    for name in _SCOPE_ORDER:
-        for one in scope[name]:
-            pattern = one["from"] if name == "move" else one
-            target = f" to {escape_visibly(one['to'])}" if name == "move" else ""
-            count = counts.get((name, pattern))
-            matches = "" if count is None else f"  ({format_count(count, 'file')} now)"
-            yield f"{_SCOPE_LABELS.get(name, name).ljust(8)}{escape_visibly(pattern)}{target}{matches}"
-
-
-def _touched_lines(touches: Mapping[str, Any], width: int | None, *, colour: bool) -> Iterator[str]:
-    total, named = touches["files"], touches["named"]
-    least = "at least " if touches["broken_off"] else ""
-    yield from ("", paint(f"Files in scope now: {least}{total:,}", "bold", colour=colour))
-    room = None if width is None else width - len(INDENT)
-    rows = render_table(_TOUCHED_COLUMNS, map(_touched_row, named), room, colour=colour) if named else ()
-    yield from (f"{INDENT}{row}" for row in rows)
-    if total > len(named):
-        yield f"{INDENT}… and {total - len(named):,} more"
-
-
-def _touched_row(file: Mapping[str, Any]) -> tuple[Cell, ...]:
-    operations = ", ".join(_PAST_TENSE[operation] for operation in file["operations"])
-    return Cell(escape_visibly(file["path"])), Cell(operations, "dim")
-
-
-def _format_warning(warning: Mapping[str, Any]) -> str:
-    where = "" if warning["line"] is None else f"line {warning['line'] + 1}: "
-    return f"{where}{escape(warning['message'])} [{warning['rule']}]"
-
-
-def _limit_lines(plan: Mapping[str, Any]) -> Iterator[str]:
-    for name, count in plan["used"].items():
-        limit = plan["limits"].get(name)
-        if limit is not None:
-            yield f"{name.ljust(12)}{count:,} of {limit:,} used"
-        elif count:
-            yield f"{name.ljust(12)}{count:,} used, no limit"
-    if not plan["limits"]:
-        yield "none"
-
-
-def _phase_lines(phase: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{escape_visibly(phase['phase_id'])}  {escape(phase['objective'])}".rstrip()
-    for name in _SCOPE_ORDER if phase["scope"] else ():
-        for one in phase["scope"][name]:
-            pattern = (
-                f"{escape_visibly(one['from'])} to {escape_visibly(one['to'])}"
-                if name == "move"
-                else escape_visibly(one)
-            )
-            yield f"{INDENT}{_SCOPE_LABELS.get(name, name).ljust(8)}{pattern}"
-    for command in phase["verify"]:
-        yield f"{INDENT}runs    {escape_visibly(shlex.join(command))}"
-
-
-def _format_policy(policy: Mapping[str, str]) -> str:
-    return ", ".join(rule for rule, action in policy.items() if action == "refuse") or "none"

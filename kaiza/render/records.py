@@ -1,13 +1,13 @@
 """Audit records for people: a timeline with one row a record, or one record in full."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import Any
 
 import orjson
 
 from kaiza.domain.audit.projection import is_late_count
 from kaiza.domain.audit.record import Record
+from kaiza.domain.audit.recorded_names import recorded_paths
 from kaiza.domain.roles import describe_role
 from kaiza.render.tables import GAP, SAMPLE_SIZE, Cell, Column, fit
 from kaiza.render.terminal import INDENT, display_width, escape, escape_name, paint, wrap
@@ -26,7 +26,6 @@ _COLUMNS = (
 # A followed log is measured before its first record: widths that are usual, the time by the layout.
 _EXPECTED_WIDTHS = (6, 11, 16, 32, 7, 20)
 _TIME_WIDTH, _DATE_TIME_WIDTH = 8, 19
-_PATH_ARGUMENTS = ("path", "source", "destination", "uri")
 _MAX_PERSON_WIDTH = 16
 """A longer name is cut in the timeline; the record in full has all of it."""
 _STYLES = {"ok": "green", "error": "red"}
@@ -48,7 +47,7 @@ def render_timeline(
     yield table.header()
     last_day = ""
     for record in chain(sample, records):
-        day = _member_text(record.members, "timestamp")[:10]
+        day = _plain(record.timestamp)[:10]
         if is_daily and day != last_day:
             last_day = day
             yield paint(day, "bold", colour=colour)
@@ -62,109 +61,70 @@ def render_record(record: Record, width: int | None = None, *, colour: bool = Fa
     names = [name for name in (*_FIRST_MEMBERS, *middle, *_LAST_MEMBERS) if members.get(name) is not None]
     room = max(map(len, names), default=0)
     for name in names:
-        for at, parts in enumerate(_format_value(members[name])):
-            label, value = (escape(name) if at == 0 else "").ljust(room), GAP.join(parts)
-            is_long = width is not None and display_width(label + GAP + value) > width
-            painted = paint(label.rstrip() if is_long else label, "dim", colour=colour)
-            yield painted if is_long else f"{painted}{GAP}{paint(value, _STYLES.get(value, ''), colour=colour)}"
-            yield from _lines_of_parts(parts, width) if is_long else ()
-
-
-def recorded_paths(record: Record) -> tuple[str, ...]:
-    """Every path that a record names, in order, each once."""
-    paths = list(_argument_paths(record.arguments))
-    for change in record.changes:
-        if isinstance(change, Mapping):
-            paths += [change.get("source"), change.get("path")]
-    return tuple(dict.fromkeys(path for path in paths if isinstance(path, str)))
+        value = members[name]
+        is_list = isinstance(value, list) and value and all(isinstance(item, dict) for item in value)
+        for at, parts in enumerate(map(_format_parts, value if is_list else [value])):
+            label, text = (escape(name) if at == 0 else "").ljust(room), GAP.join(parts)
+            if width is None or display_width(label + GAP + text) <= width:
+                yield f"{paint(label, 'dim', colour=colour)}{GAP}{paint(text, _STYLES.get(text, ''), colour=colour)}"
+            else:
+                yield paint(label.rstrip(), "dim", colour=colour)
+                yield from _lines_of_parts(parts, width)
 
 
 def _record_cells(record: Record, *, is_daily: bool) -> tuple[Cell, ...]:
-    kind, outcome = _member_text(record.members, "kind"), _member_text(record.members, "outcome")
-    time = _member_text(record.members, "timestamp")[:_DATE_TIME_WIDTH]
-    paths = _format_paths(recorded_paths(record))
+    time = _plain(record.timestamp)[:_DATE_TIME_WIDTH]
+    paths = recorded_paths(record)
+    what = _plain(record.plan_id) if record.kind in ("plan", "person") else ""
+    if paths:
+        what = escape_name(paths[0]) + (f" +{len(paths) - 1}" if len(paths) > 1 else "")
+    # Who made the call or the decision: a role, with the token over HTTP, or a person's name.
+    by = f"{describe_role(_plain(record.role))} {_plain(record.principal)}".strip()
+    person = _plain(record.detail.get("person"))
+    if person:
+        by = person if display_width(person) <= _MAX_PERSON_WIDTH else f"{person[: _MAX_PERSON_WIDTH - 1]}…"
+    is_dry_run = record.arguments.get("dry_run") is True
+    style = "yellow" if is_dry_run else _STYLES.get(_plain(record.outcome), "yellow")
     return (
         Cell(time[11:] if is_daily else time.replace("T", " "), "dim"),
-        Cell(_member_text(record.members, "seq"), "dim"),
-        Cell(_format_actor(record)),
-        Cell(_member_text(record.members, "tool_name") or _action_of(record) or kind),
-        Cell(paths or (_member_text(record.members, "plan_id") if kind in {"plan", "person"} else "")),
-        Cell(_format_outcome(record, kind), "yellow" if _is_dry_run(record) else _STYLES.get(outcome, "yellow")),
-        Cell(_member_text(record.members, "error_code"), "red"),
+        Cell(_plain(record.members.get("seq")), "dim"),
+        Cell(by),
+        Cell(_plain(record.tool_name) or _plain(record.detail.get("action")) or _plain(record.kind)),
+        Cell(what),
+        Cell(_format_outcome(record, is_dry_run=is_dry_run), style),
+        Cell(_plain(record.error_code), "red"),
     )
 
 
-def _format_actor(record: Record) -> str:
-    """Who made the call or the decision: a role, with the token over HTTP, or a person's name."""
-    person = _detail_text(record, "person")
-    if person:
-        return person if display_width(person) <= _MAX_PERSON_WIDTH else f"{person[: _MAX_PERSON_WIDTH - 1]}…"
-    return f"{describe_role(_member_text(record.members, 'role'))} {_member_text(record.members, 'principal')}".strip()
-
-
-def _action_of(record: Record) -> str:
-    """What a person did, such as `undo`; empty for the record of anything else."""
-    return _detail_text(record, "action")
-
-
-def _format_outcome(record: Record, kind: str) -> str:
+def _format_outcome(record: Record, *, is_dry_run: bool) -> str:
     """The outcome of a call or of a person's command; else `intent`, `sealed`, or how a recovery ended."""
-    outcome = _member_text(record.members, "outcome")
-    if kind == "call" and outcome and _is_dry_run(record):
+    kind, outcome = _plain(record.kind), _plain(record.outcome)
+    if kind == "call" and outcome and is_dry_run:
         return "dry run" if outcome == "ok" else f"{outcome}, dry run"
-    if kind in {"call", "person"} and outcome:
+    if kind in ("call", "person") and outcome:
         return outcome
     if kind == "plan":
         return "counted" if is_late_count(record) else "sealed"
-    return (_detail_text(record, "result") if kind == "recovery" else "") or kind
+    return (_plain(record.detail.get("result")) if kind == "recovery" else "") or kind
 
 
-def _is_dry_run(record: Record) -> bool:
-    return record.arguments.get("dry_run") is True
-
-
-def _detail_text(record: Record, name: str) -> str:
-    return _member_text(record.detail, name)
-
-
-def _argument_paths(arguments: Mapping[str, Any]) -> Iterator[Any]:
-    yield from (arguments.get(name) for name in _PATH_ARGUMENTS)
-    several = arguments.get("paths")
-    if isinstance(several, list):
-        yield from several
-
-
-def _member_text(members: Mapping[str, Any], name: str) -> str:
-    value = members.get(name)
+def _plain(value: object) -> str:
+    """A member as text; a log from elsewhere may hold any value."""
     return "" if value is None else escape(str(value))
 
 
-def _format_paths(paths: tuple[str, ...]) -> str:
-    if not paths:
-        return ""
-    return escape_name(paths[0]) + (f" +{len(paths) - 1}" if len(paths) > 1 else "")
-
-
-def _lines_of_parts(parts: Iterable[str], width: int | None) -> Iterator[str]:
+def _lines_of_parts(parts: Iterable[str], width: int) -> Iterator[str]:
     """Each part on a line of its own; of one that is still too long the value, which people copy, on the next."""
     for part in parts:
         line = INDENT * 2 + part
         name, sign, value = part.partition("=")
-        if width is None or display_width(line) <= width:
+        if display_width(line) <= width:
             yield line
         elif sign and " " not in name:
             yield f"{INDENT * 2}{name}="
             yield from wrap([value], width)
         else:
             yield from wrap([line if " " in part else part], width)
-
-
-def _format_value(value: object) -> Iterator[list[str]]:
-    """The lines of a value: one for each object of a list, else one; each as parts that belong together."""
-    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-        yield from map(_format_parts, value)
-    else:
-        yield _format_parts(value)
 
 
 def _format_parts(value: object) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kaiza.domain.review.findings import SOUND_VERDICTS
-from kaiza.domain.review.report import RefusalReview, ReviewReport, UngovernedFile
+from kaiza.domain.review.report import ReviewReport
 from kaiza.render.terminal import escape
 
 SCHEMA_URI = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -45,26 +45,18 @@ def _results(report: ReviewReport) -> Iterator[dict[str, Any]]:
     if report.source.verdict not in SOUND_VERDICTS:
         yield _result(RECORD_RULE, "error", f"The audit log is {_plain(report.source.verdict)}.", "")
     for file in report.ungoverned.files:
-        yield _ungoverned_result(file)
+        text = f"{_plain(file.path)} was {file.change} without Kaiza. {file.note}"
+        lines = [line.new_number for hunk in file.diff.hunks for line in hunk.lines if line.author is not None]
+        first = next((number for number in lines if number is not None), None)
+        result = _result(UNGOVERNED_RULE, "warning", text, f"{file.change}:{file.path}")
+        yield {**result, "locations": [_location(file.path, first)]}
     for refusal in report.refusals:
         if refusal.tone == "bad":
-            yield _refusal_result(refusal)
-
-
-def _ungoverned_result(file: UngovernedFile) -> dict[str, Any]:
-    text = f"{_plain(file.path)} was {file.change} without Kaiza. {file.note}"
-    lines = [line.new_number for hunk in file.diff.hunks for line in hunk.lines if line.author is not None]
-    first = next((number for number in lines if number is not None), None)
-    result = _result(UNGOVERNED_RULE, "warning", text, f"{file.change}:{file.path}")
-    return {**result, "locations": [_location(file.path, first)]}
-
-
-def _refusal_result(refusal: RefusalReview) -> dict[str, Any]:
-    what = f"{refusal.words}: {_plain(refusal.tool_name)}"
-    on = f" on {_plain(', '.join(refusal.paths))}" if refusal.paths else ""
-    text = f"{what}{on} was refused in record {refusal.seq} ({_plain(refusal.error_code)})."
-    result = _result(ATTEMPT_RULE, "warning", text, refusal.request_id)
-    return {**result, "locations": [_location(path, None) for path in refusal.paths[:1]]}
+            on = f" on {_plain(', '.join(refusal.paths))}" if refusal.paths else ""
+            what = f"{refusal.words}: {_plain(refusal.tool_name)}{on}"
+            text = f"{what} was refused in record {refusal.seq} ({_plain(refusal.error_code)})."
+            result = _result(ATTEMPT_RULE, "warning", text, refusal.request_id)
+            yield {**result, "locations": [_location(path, None) for path in refusal.paths[:1]]}
 
 
 def _result(rule: str, level: str, text: str, identity: str) -> dict[str, Any]:

@@ -53,7 +53,10 @@ class Table:
 
     def lines(self, cells: Sequence[Cell]) -> Iterator[str]:
         """One row, and below it the cells that do not fit."""
-        is_inside = [self._fits(at, cell) for at, cell in enumerate(cells)]
+        is_inside = [
+            self.width is None or not cell.text or terminal.display_width(cell.text) <= width
+            for cell, width in zip(cells, self.widths, strict=True)
+        ]
         if not is_inside[0]:
             first = terminal.wrap([cells[0].text], self.width)
             yield from (terminal.paint(part, cells[0].style, colour=self.colour) for part in first)
@@ -64,21 +67,15 @@ class Table:
             outside = [at for at in range(1, len(cells)) if not is_inside[at]]
             yield from _lines_below([(self.columns[at], cells[at].text) for at in outside], self.width)
 
-    def _fits(self, at: int, cell: Cell) -> bool:
-        return self.width is None or not cell.text or terminal.display_width(cell.text) <= self.widths[at]
-
     def _format_row(self, cells: Sequence[Cell]) -> str:
         inside = [at for at in range(len(cells)) if self.widths[at]]
-        texts = [self._format_cell(at, cells[at], is_last=at == inside[-1]) for at in inside]
-        while texts and not texts[-1].strip():
-            texts.pop()
+        texts = []
+        for at in inside:
+            cell, is_right = cells[at], self.columns[at].align_right
+            blank = " " * (self.widths[at] - terminal.display_width(cell.text)) if is_right or at != inside[-1] else ""
+            painted = terminal.paint(cell.text, cell.style, colour=self.colour)
+            texts.append(blank + painted if is_right else painted + blank)
         return self.gap.join(texts).rstrip()
-
-    def _format_cell(self, at: int, cell: Cell, *, is_last: bool) -> str:
-        is_right = self.columns[at].align_right
-        blank = " " * (self.widths[at] - terminal.display_width(cell.text)) if is_right or not is_last else ""
-        painted = terminal.paint(cell.text, cell.style, colour=self.colour)
-        return blank + painted if is_right else painted + blank
 
 
 def fit(

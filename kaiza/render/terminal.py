@@ -42,7 +42,15 @@ def escape_json(line: str) -> str:
     """Escape a line of JSON with JSON's own escapes, so that it still parses to the same value."""
     if line.isascii() and line.isprintable():
         return line
-    return "".join(char if is_plain(char) else _escape_json_character(char) for char in line)
+    escaped: list[str] = []
+    for char in line:
+        if is_plain(char):
+            escaped.append(char)
+        else:
+            # JSON escapes UTF-16 units: two for a character beyond U+FFFF.
+            units = char.encode("utf-16-be", "surrogatepass").hex()
+            escaped += [f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4)]
+    return "".join(escaped)
 
 
 def display_width(text: str) -> int:
@@ -103,11 +111,6 @@ def _escape_character(char: str) -> str:
     return f"\\u{point:04x}" if point <= _MAX_BMP else f"\\U{point:08x}"
 
 
-def _escape_json_character(char: str) -> str:
-    units = char.encode("utf-16-be", "surrogatepass")  # JSON escapes UTF-16 units, so two for a character beyond U+FFFF
-    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
-
-
 def _character_width(char: str) -> int:
     # Combining marks are drawn over the character before; East Asian wide characters take two columns.
     if unicodedata.category(char) in {"Mn", "Me"}:
@@ -118,19 +121,15 @@ def _character_width(char: str) -> int:
 def _fold(line: str, columns: int) -> Iterator[str]:
     part = _fitting_prefix(line, columns)
     while len(part) < len(line):
-        end = _break_position(line, part, columns)
+        # End the line after its last blank, or within a word that would not fit a line of its own either.
+        blank = part.rfind(" ") + 1
+        word = line[blank:].split(" ", 1)[0]
+        is_whole_below = bool(line[:blank].strip(" │")) and display_width(QUOTE + word) <= columns
+        end = blank if blank > columns // 2 or is_whole_below else len(part)
         yield line[:end]
         line = QUOTE + line[end:]
         part = _fitting_prefix(line, columns)
     yield line
-
-
-def _break_position(line: str, part: str, columns: int) -> int:
-    """Where to end the line: after the last blank, or within a word that would not fit a line of its own either."""
-    blank = part.rfind(" ") + 1
-    word = line[blank:].split(" ", 1)[0]
-    is_whole_below = bool(line[:blank].strip(" │")) and display_width(QUOTE + word) <= columns
-    return blank if blank > columns // 2 or is_whole_below else len(part)
 
 
 def _fitting_prefix(text: str, columns: int) -> str:

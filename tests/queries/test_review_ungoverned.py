@@ -11,8 +11,8 @@ from review_scenes import Scene
 from kaiza.clock import current_timestamp
 from kaiza.domain.caps import Caps
 from kaiza.domain.manifest.report import Coverage, EntryState, OutsideChange, OutsideReport
-from kaiza.domain.review.build import build_report
 from kaiza.domain.review.report import ReviewSelection
+from kaiza.domain.review.report_builder import build_report
 from kaiza.queries.review_report import gather_evidence
 from kaiza.queries.review_ungoverned import merge_reports
 from kaiza.store import human_decisions

@@ -3,6 +3,7 @@
 import pytest
 
 from kaiza.domain.audit import record
+from kaiza.domain.audit.record import Record
 from kaiza.queries.session_summary import summarize_sessions
 
 FRESH = "2999-01-01T00:00:00.000Z"
@@ -10,7 +11,7 @@ FRESH = "2999-01-01T00:00:00.000Z"
 
 def call(tool, session="s-1", outcome="ok", **members):
     given = {"tool_name": tool, "session_id": session, "outcome": outcome, "timestamp": FRESH, "role": "WINDSURF"}
-    return record.Record({**record.new_body("call", **{**given, "client": "a-client", **members}), "seq": 1})
+    return Record({**record.new_body("call", **{**given, "client": "a-client", **members}), "seq": 1})
 
 
 def change(path):
@@ -65,7 +66,4 @@ def test_a_session_without_a_call_for_twelve_hours_is_expired():
 
 
 def test_records_that_belong_to_no_session_are_skipped():
-    assert (
-        summarize(record.Record({"seq": 1, "kind": "person"}), call("read_file"), call("begin_session", session=None))
-        == []
-    )
+    assert summarize(Record({"seq": 1, "kind": "person"}), call("read_file"), call("begin_session", session=None)) == []

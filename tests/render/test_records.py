@@ -7,22 +7,20 @@ from kaiza.render import records, terminal
 
 
 def record(seq, **members):
-    defaults = {
-        "seq": seq,
-        "timestamp": f"2026-11-18T09:{seq % 60:02d}:07.120Z",
-        "kind": "call",
-        "role": "WINDSURF",
-        "tool_name": "read_file",
-        "outcome": "ok",
-        "error_code": None,
-        "arguments": {"path": "src/app.py"},
-        "changes": [],
-    }
-    return Record(defaults | members)
-
-
-def changed(each, **members):
-    return Record(each.members | members)
+    return Record(
+        {
+            "seq": seq,
+            "timestamp": f"2026-11-18T09:{seq % 60:02d}:07.120Z",
+            "kind": "call",
+            "role": "WINDSURF",
+            "tool_name": "read_file",
+            "outcome": "ok",
+            "error_code": None,
+            "arguments": {"path": "src/app.py"},
+            "changes": [],
+            **members,
+        }
+    )
 
 
 READ = record(1)
@@ -49,8 +47,8 @@ def test_a_timeline_has_one_aligned_row_per_record():
 
 def test_records_other_than_calls_show_their_result():
     sealed = record(5, kind="plan", tool_name=None, outcome=None, arguments=None, plan_id="PLAN-7")
-    revoked = changed(sealed, kind="person", outcome="ok", detail={"action": "revoke", "person": "Ann"})
-    recovered = changed(sealed, kind="recovery", plan_id=None, detail={"result": "taken_back"})
+    revoked = Record({**sealed, "kind": "person", "outcome": "ok", "detail": {"action": "revoke", "person": "Ann"}})
+    recovered = Record({**sealed, "kind": "recovery", "plan_id": None, "detail": {"result": "taken_back"}})
     _, *lines = records.render_timeline([sealed, revoked, recovered], None)
 
     assert [line.split()[4:] for line in lines] == [
@@ -78,15 +76,15 @@ def test_a_narrow_timeline_has_a_line_for_the_day_and_whole_paths():
 
 def test_a_dry_run_is_marked():
     dry = {"arguments": {"path": "src/app.py", "dry_run": True}}
-    _, done, refused = records.render_timeline([changed(READ, **dry), changed(REFUSED, **dry)], None)
+    _, done, refused = records.render_timeline([Record({**READ, **dry}), Record({**REFUSED, **dry})], None)
 
     assert done.endswith("src/app.py    dry run")
     assert "error, dry run" in refused
 
 
 def test_a_persons_undo_shows_the_name_the_action_and_the_outcome():
-    intent = changed(INTENT, tool_name=None, role=None, detail={"action": "undo", "person": "Ann"})
-    failed = changed(intent, kind="person", outcome="error", error_code="FILE_WRITE_FAILED")
+    intent = Record({**INTENT, "tool_name": None, "role": None, "detail": {"action": "undo", "person": "Ann"}})
+    failed = Record({**intent, "kind": "person", "outcome": "error", "error_code": "FILE_WRITE_FAILED"})
     _, *lines = records.render_timeline([intent, failed], None)
 
     assert [line.split()[3:] for line in lines] == [
@@ -96,7 +94,7 @@ def test_a_persons_undo_shows_the_name_the_action_and_the_outcome():
 
 
 def test_a_long_name_leaves_room_for_the_other_columns():
-    frozen = changed(FROZEN, detail={"action": "freeze", "person": "n" * 200})
+    frozen = Record({**FROZEN, "detail": {"action": "freeze", "person": "n" * 200}})
     lines = list(records.render_timeline([READ, frozen], 80))
 
     assert all(terminal.display_width(line) <= 80 for line in lines)
@@ -140,12 +138,12 @@ def test_errors_are_coloured():
     assert "\x1b[31mPLAN_SCOPE_VIOLATION\x1b[0m" in lines[2]
 
 
-def test_every_path_of_a_record_is_listed_once():
+def test_every_path_of_a_record_counts_once():
     moved = record(1, arguments={"source": "a", "destination": "b"}, changes=[{"source": "a", "path": "b"}])
+    read = record(1, arguments={"paths": ["x", "y", "x"]})
+    _, *lines = records.render_timeline([moved, read, record(1, arguments=None, changes=None)], None)
 
-    assert records.recorded_paths(moved) == ("a", "b")
-    assert records.recorded_paths(record(1, arguments={"paths": ["x", "y", "x"]})) == ("x", "y")
-    assert records.recorded_paths(record(1, arguments=None, changes=None)) == ()
+    assert [line.split()[5:] for line in lines] == [["a", "+1", "ok"], ["x", "+1", "ok"], ["ok"]]
 
 
 def test_a_record_in_full_begins_with_its_outcome_and_omits_nulls():

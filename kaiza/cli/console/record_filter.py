@@ -11,6 +11,7 @@ from kaiza.cli.console import arguments
 from kaiza.cli.console.id_prefix import resolve_id
 from kaiza.cli.console.open_workspace import PLAN_ADVICE, PLAN_SUFFIX
 from kaiza.domain.audit.record import Record
+from kaiza.domain.audit.recorded_names import recorded_paths
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
 from kaiza.domain.plans.plan import is_plan_id

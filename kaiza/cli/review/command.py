@@ -16,7 +16,6 @@ from kaiza.queries.review_records import TooManyRecordsError
 from kaiza.queries.review_report import review
 from kaiza.render import terminal
 from kaiza.render.html.page import render_review
-from kaiza.render.review_json import encode_review
 from kaiza.render.review_markdown import render_markdown
 from kaiza.render.review_sarif import encode_sarif
 from kaiza.store import git
@@ -65,8 +64,7 @@ def _run_review(args: argparse.Namespace) -> int:
         if args.markdown:
             output.print_lines(render_markdown(report))
         elif args.json or args.sarif:
-            encode = encode_review if args.json else encode_sarif
-            output.print_json(encode(report))
+            output.print_json(report.as_json() if args.json else encode_sarif(report))
         else:
             _write_page(args, workspace, report)
         damage = workspace.damage()

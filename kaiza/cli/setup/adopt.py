@@ -9,9 +9,8 @@ from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.decisions import adopt
 from kaiza.domain.refusal import RefusedError
-from kaiza.queries.arrival import describe_arrival
 from kaiza.queries.audit_log import is_damage
-from kaiza.queries.workspace_status import list_unadopted
+from kaiza.queries.workspace_status import describe_arrival, list_unadopted
 from kaiza.queries.workspaces import Workspace, find_person_name
 from kaiza.render import log_verdict
 from kaiza.render.settings import render_value

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kaiza.domain.audit.record import Record
-from kaiza.render.records import recorded_paths
+from kaiza.domain.audit.recorded_names import recorded_paths
 from kaiza.render.terminal import display_width, escape, escape_name, format_count, format_time, wrap_words
 
 _MAX_LISTED = 5

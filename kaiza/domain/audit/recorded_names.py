@@ -15,6 +15,7 @@ from kaiza.domain.audit.record import Record
 _ESCAPE = re.compile(r"\\(?:\\|x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_DEPTH = 12
+_PATH_ARGUMENTS = ("path", "source", "destination", "uri")
 _MODES = "detail.modes."
 
 
@@ -33,6 +34,16 @@ def restore_names(record: Record) -> Record:
             _unescape_key(name) if _MODES + name in members else name: mode for name, mode in detail["modes"].items()
         }
     return Record({**restored, "detail": left})
+
+
+def recorded_paths(record: Record) -> tuple[str, ...]:
+    """Every path in a record's arguments and changes, in order, each once."""
+    paths: list[object] = [record.arguments.get(name) for name in _PATH_ARGUMENTS]
+    several = record.arguments.get("paths")
+    paths += several if isinstance(several, list) else []
+    for change in record.changes:
+        paths += [change.get("source"), change.get("path")] if isinstance(change, Mapping) else []
+    return tuple(dict.fromkeys(path for path in paths if isinstance(path, str)))
 
 
 def recorded_form(name: str) -> str:

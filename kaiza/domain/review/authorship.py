@@ -2,9 +2,33 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from kaiza.domain.review.diff import UNKNOWN_AUTHOR, LineAuthor
 from kaiza.domain.text.line_diff import ChangedSpan, diff_lines
+
+
+@dataclass(frozen=True, slots=True)
+class LineAuthor:
+    """Who wrote or removed a line. `seq` None: it happened without Kaiza, unless the author is not known at all.
+
+    `is_selected`: the call is one of those that the report is about; False for a later call of another session or plan.
+    """
+
+    seq: int | None
+    request_id: str | None = None
+    is_selected: bool = True
+    is_known: bool = True
+    """False if contents between several changes were not kept, so that the line may be of any of them."""
+
+    def as_json(self) -> dict[str, Any] | str | None:
+        """The call, `without Kaiza`, or null if the author is not known."""
+        if self.seq is not None:
+            return {"seq": self.seq, "request_id": self.request_id}
+        return "without Kaiza" if self.is_known else None
+
+
+WITHOUT_KAIZA = LineAuthor(None, is_selected=False)
+UNKNOWN_AUTHOR = LineAuthor(None, is_selected=False, is_known=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +79,7 @@ def compare_versions(first: Sequence[bytes], versions: Sequence[AuthoredVersion]
         if version.lines is None:
             continue
         author = version.author if len(skipped) == 1 else UNKNOWN_AUTHOR
-        lines = _follow(lines, diff_lines(content, version.lines), author, removed_by)
+        lines = _follow_lines(lines, diff_lines(content, version.lines), author, removed_by)
         content, skipped = version.lines, set()
     spans = tuple(_net_spans(first, content, [line.origin for line in lines]))
     return AuthoredDiff(
@@ -67,7 +91,7 @@ def compare_versions(first: Sequence[bytes], versions: Sequence[AuthoredVersion]
     )
 
 
-def _follow(
+def _follow_lines(
     lines: Sequence[_Line], spans: Iterable[ChangedSpan], author: LineAuthor, removed_by: dict[int, LineAuthor]
 ) -> list[_Line]:
     """The lines of the next version; lines of the first version that it no longer has are noted in `removed_by`."""
@@ -89,6 +113,7 @@ def _net_spans(first: Sequence[bytes], last: Sequence[bytes], origins: Sequence[
     survivors = [(origin, new) for new, origin in enumerate(origins) if origin is not None]
     for old, new in [*survivors, (len(first), len(last))]:
         if old > at_old or new > at_new:
+            # A line that one change removed and another wrote again did not survive, but is no difference either.
             for span in diff_lines(first[at_old:old], last[at_new:new]):
                 yield ChangedSpan(
                     at_old + span.old_start, at_old + span.old_end, at_new + span.new_start, at_new + span.new_end

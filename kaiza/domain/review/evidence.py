@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from kaiza.domain.audit.record import Record as Record  # noqa: PLC0414  for the modules beside this one
+from kaiza.domain.audit.record import Record
+from kaiza.domain.manifest.report import OutsideChange
 from kaiza.domain.plans.plan import Plan, PlanUsage
-from kaiza.domain.review.report import ReviewSelection, ReviewSource, UngovernedChange
+from kaiza.domain.review.report import ReviewSelection, ReviewSource
 
 MAX_SHOWN_BYTES = 1 << 20
 """Contents that are larger are not read for a report."""
@@ -57,28 +58,15 @@ class PlanEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class UngovernedItem:
-    """One difference to the manifest that the log does not explain."""
-
-    path: str
-    change: UngovernedChange
-    source: str | None = None
-    old_hash: str | None = None
-    is_ignored: bool = False
-    is_overwritten: bool = False
-    """Whether a recorded change replaced it afterwards."""
-
-
-@dataclass(frozen=True, slots=True)
 class UngovernedEvidence:
-    """What the comparison with the manifest found."""
+    """Differences to the manifest that the log does not explain."""
 
     manifest: str | None
     not_covered: int = 0
     compared: int = 0
     compared_since: str | None = None
     count: int = 0
-    items: Sequence[UngovernedItem] = ()
+    items: Sequence[OutsideChange] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,34 +1,54 @@
-"""What to look at first: at most five findings, worst first, each with one fact and one link."""
+"""What to look at first: at most five findings, worst first, and the verdict that stands above them.
+
+A finding has one fact and one link. The verdict says what to do, why, and four facts as chips.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import get_args
 
-from kaiza.domain.review.actors import detail_of
-from kaiza.domain.review.evidence import InterruptedChange, Record
-from kaiza.domain.review.phrase import Phrase, join_quoted, quote, say
+from kaiza.domain.audit.record import Record
+from kaiza.domain.review.evidence import InterruptedChange
 from kaiza.domain.review.refusals import is_control_attempt
 from kaiza.domain.review.report import (
     MAX_FINDINGS,
     FindingKind,
     LinkTarget,
+    LockedSpan,
     PlanCard,
     RefusalReview,
+    ReviewChip,
+    ReviewCounts,
     ReviewFinding,
     ReviewSource,
+    ReviewVerdict,
+    Tone,
     UngovernedFile,
     UngovernedReview,
 )
-from kaiza.domain.review.timeline import LockedSpan
+from kaiza.domain.review.sentence import Phrase, Sentence, join_quoted, quote, say
 
 LIMIT_SHARE = 0.8
+"""A limit of which more than this is used gets a finding."""
 SOUND_VERDICTS = frozenset({"intact", "torn_tail", "unverified"})
 _MAX_NAMED = 3
+_ID_LENGTH = 8
+_NUMBERS = ("no things", "one thing", "two things", "three things", "four things", "five things")
+_REASONS: dict[FindingKind, str] = {
+    "record_not_intact": "the audit log is not intact",
+    "interrupted_change": "a crash interrupted a change, which is not settled",
+    "ungoverned_governed": "files changed without Kaiza",
+    "ungoverned": "files changed without Kaiza",
+    "locking_refusal": "a refused call locked all changes",
+    "control_attempt": "the agent reached for plans, the record or control files",
+    "edited_approval": "only an edited file shows the approval",
+    "unclear_recovery": "a recovery left something unknown",
+    "limit_nearly_used": "a limit is nearly used up",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class FindingSources:
-    """What findings are taken from."""
+    """What findings and the verdict are taken from."""
 
     source: ReviewSource
     selected: Sequence[Record]
@@ -37,25 +57,23 @@ class FindingSources:
     locks: Sequence[LockedSpan]
     plans: Sequence[PlanCard]
     ungoverned: UngovernedReview
+    counts: ReviewCounts
     interrupted: Sequence[InterruptedChange] = ()
 
 
 def collect_findings(sources: FindingSources) -> tuple[ReviewFinding, ...]:
     """The first MAX_FINDINGS findings, in the order of their kinds."""
-    order = get_args(FindingKind)
-    found = sorted(_all_findings(sources), key=lambda finding: order.index(finding.kind))
+    found = [
+        *_record_findings(sources.source),
+        *_interruption_findings(sources.interrupted),
+        *_ungoverned_findings(sources.ungoverned),
+        *_locking_findings(sources.refusals),
+        *_control_findings(sources),
+        *_approval_findings(sources.plans),
+        *_recovery_findings([*sources.selected, *sources.others]),
+        *_limit_findings(sources.plans),
+    ]
     return tuple(found[:MAX_FINDINGS])
-
-
-def _all_findings(sources: FindingSources) -> Iterator[ReviewFinding]:
-    yield from _record_findings(sources.source)
-    yield from _interruption_findings(sources.interrupted)
-    yield from _ungoverned_findings(sources.ungoverned)
-    yield from _locking_findings(sources.refusals)
-    yield from _control_findings(sources)
-    yield from _approval_findings(sources.plans)
-    yield from _recovery_findings([*sources.selected, *sources.others])
-    yield from _limit_findings(sources.plans)
 
 
 def _record_findings(source: ReviewSource) -> Iterator[ReviewFinding]:
@@ -83,38 +101,29 @@ def _ungoverned_findings(ungoverned: UngovernedReview) -> Iterator[ReviewFinding
     governed = [file for file in ungoverned.files if file.is_over_governed or file.is_in_scope]
     others = [file for file in ungoverned.files if file not in governed]
     if governed:
-        where = "after Kaiza wrote it" if len(governed) == 1 else "after Kaiza wrote them"
-        if not all(file.is_over_governed for file in governed):
-            where = "inside the plan's scope"
-        title = f"{_count_files(len(governed))} changed without Kaiza, {where}"
-        fact = say(*_name_files(governed, len(governed)), _overwrite_sentence(governed))
-        yield ReviewFinding("ungoverned_governed", "warn", title, fact, _ungoverned_link(len(governed)))
+        over = sum(file.is_over_governed for file in governed)
+        where = "inside the plan's scope"
+        if over == len(governed):
+            where = "after Kaiza wrote it" if over == 1 else "after Kaiza wrote them"
+        advice = ". The plan allows changes there, but no call made these."
+        if over:
+            which = "" if over == len(governed) else f" {over} of them after Kaiza wrote the file."
+            advice = f".{which} `kaiza undo` leaves these files as they are, with what the agent wrote in them."
+        yield _ungoverned_finding("ungoverned_governed", governed, len(governed), f", {where}", advice)
+    # The report lists only some of very many files; the count is of all.
     count = ungoverned.count - len(governed)
     if count:
-        title = f"{_count_files(count)} changed without Kaiza"
-        fact = say(*_name_files(others, count), ". No call of this report explains it.")
-        yield ReviewFinding("ungoverned", "warn", title, fact, _ungoverned_link(count))
+        yield _ungoverned_finding("ungoverned", others, count, "", ". No call of this report explains it.")
 
 
-def _overwrite_sentence(files: Sequence[UngovernedFile]) -> str:
-    over = sum(file.is_over_governed for file in files)
-    if not over:
-        return ". The plan allows changes there, but no call made these."
-    which = "" if over == len(files) else f" {over} of them after Kaiza wrote the file."
-    return f".{which} `kaiza undo` leaves these files as they are, with what the agent wrote in them."
-
-
-def _name_files(files: Sequence[UngovernedFile], count: int) -> list[str | Phrase]:
+def _ungoverned_finding(
+    kind: FindingKind, files: Sequence[UngovernedFile], count: int, where: str, advice: str
+) -> ReviewFinding:
     named = join_quoted([file.path for file in files[:_MAX_NAMED]], "and" if count <= _MAX_NAMED else ",")
-    return [*named, f" and {count - _MAX_NAMED:,} more"] if count > _MAX_NAMED else named
-
-
-def _count_files(count: int) -> str:
-    return "1 file" if count == 1 else f"{count:,} files"
-
-
-def _ungoverned_link(count: int) -> LinkTarget:
-    return LinkTarget("ungoverned", "Show the file" if count == 1 else f"Show the {count:,} files")
+    more = f" and {count - _MAX_NAMED:,} more" if count > _MAX_NAMED else ""
+    files_words = "1 file" if count == 1 else f"{count:,} files"
+    link = LinkTarget("ungoverned", "Show the file" if count == 1 else f"Show the {files_words}")
+    return ReviewFinding(kind, "warn", f"{files_words} changed without Kaiza{where}", say(*named, more, advice), link)
 
 
 def _locking_findings(refusals: Iterable[RefusalReview]) -> Iterator[ReviewFinding]:
@@ -122,29 +131,33 @@ def _locking_findings(refusals: Iterable[RefusalReview]) -> Iterator[ReviewFindi
     if not locking:
         return
     first = locking[0]
-    what = [" on ", *join_quoted(list(first.paths[:_MAX_NAMED]))] if first.paths else []
     reported = "changes were locked until a report" if first.report else "changes were locked"
-    fact = say(quote(first.tool_name), *what, f" was refused; {reported}.")
+    fact = say(quote(first.tool_name), *_name_paths(first), f" was refused; {reported}.")
     title = first.words if len(locking) == 1 else f"{len(locking)} attempts locked the role; the first: {first.words}"
-    link = LinkTarget("refusals", f"Call #{first.seq}", seq=first.seq)
-    yield ReviewFinding("locking_refusal", "bad", title, fact, link)
+    yield ReviewFinding("locking_refusal", "bad", title, fact, _link_call(first))
 
 
 def _control_findings(sources: FindingSources) -> Iterator[ReviewFinding]:
     locking = {refusal.seq for refusal in sources.refusals if refusal.is_locking}
-    attempts = [record for record in sources.selected if is_control_attempt(record) and record["seq"] not in locking]
+    attempts = [record for record in sources.selected if is_control_attempt(record) and record.seq not in locking]
     if not attempts:
         return
-    seq = attempts[0]["seq"]
-    row = next(refusal for refusal in sources.refusals if refusal.seq == seq)
+    first = next(refusal for refusal in sources.refusals if refusal.seq == attempts[0].seq)
     more = f" {len(attempts)} such calls in all." if len(attempts) > 1 else ""
-    what = [" on ", *join_quoted(list(row.paths[:_MAX_NAMED]))] if row.paths else []
-    if row.tool_name == "save_plan":
+    if first.tool_name == "save_plan":
         title, fact = "It tried to save a plan that claims an approval", say(f"Refused: no tool can approve.{more}")
     else:
         title = "It tried to change plans, the record or control files"
-        fact = say(quote(row.tool_name), *what, f" was refused.{more}")
-    yield ReviewFinding("control_attempt", "warn", title, fact, LinkTarget("refusals", f"Call #{seq}", seq=seq))
+        fact = say(quote(first.tool_name), *_name_paths(first), f" was refused.{more}")
+    yield ReviewFinding("control_attempt", "warn", title, fact, _link_call(first))
+
+
+def _name_paths(refusal: RefusalReview) -> list[str | Phrase]:
+    return [" on ", *join_quoted(list(refusal.paths[:_MAX_NAMED]))] if refusal.paths else []
+
+
+def _link_call(refusal: RefusalReview) -> LinkTarget:
+    return LinkTarget("refusals", f"Call #{refusal.seq}", seq=refusal.seq)
 
 
 def _approval_findings(plans: Iterable[PlanCard]) -> Iterator[ReviewFinding]:
@@ -159,12 +172,12 @@ def _approval_findings(plans: Iterable[PlanCard]) -> Iterator[ReviewFinding]:
 
 def _recovery_findings(records: Iterable[Record]) -> Iterator[ReviewFinding]:
     for record in records:
-        detail = detail_of(record)
-        if record["kind"] == "recovery" and (detail.get("result") == "unknown" or detail.get("left")):
-            paths = [change["path"] for change in record["changes"] or ()][:_MAX_NAMED]
+        is_unclear = record.detail.get("result") == "unknown" or record.detail.get("left")
+        if record.kind == "recovery" and is_unclear:
+            paths = [change["path"] for change in record.changes][:_MAX_NAMED]
             what = ["It is not known whether ", *join_quoted(paths)] if paths else ["It is not known what"]
             fact = say(*what, " changed: a crash interrupted the call, and the files are as neither side left them.")
-            link = LinkTarget("records", f"Record #{record['seq']}", seq=record["seq"])
+            link = LinkTarget("records", f"Record #{record.seq}", seq=record.seq)
             yield ReviewFinding("unclear_recovery", "warn", "A recovery left something unknown", fact, link)
 
 
@@ -176,3 +189,88 @@ def _limit_findings(plans: Iterable[PlanCard]) -> Iterator[ReviewFinding]:
             fact = say(f"{worst.label}: {worst.used:,} of {worst.allowed:,} under ", quote(plan.plan_id), ".")
             link = LinkTarget("plan", "Plan")
             yield ReviewFinding("limit_nearly_used", "note", "A limit is nearly used up", fact, link)
+
+
+def compose_verdict(sources: FindingSources, findings: Sequence[ReviewFinding]) -> ReviewVerdict:
+    """The verdict. Notes are findings too, but nothing that must be looked at."""
+    serious = [finding for finding in findings if finding.tone != "note"]
+    tone: Tone = "bad" if any(finding.kind == "record_not_intact" for finding in findings) else "warn"
+    if serious:
+        notes = len(findings) - len(serious)
+        more = f", and at {'a note' if notes == 1 else 'some notes'}" if notes else ""
+        sentence = f"Look at {_NUMBERS[len(serious)]} before you accept this{more}."
+    elif findings:
+        tone = "note"
+        sentence = "Nothing here needs you; there is a note." if len(findings) == 1 else "Nothing here needs you."
+    else:
+        tone, sentence = "ok", "Nothing found that you must look at."
+    chips = (
+        _record_chip(sources.source),
+        _plan_chip(sources.plans, sources.counts),
+        _ungoverned_chip(sources.ungoverned),
+        _lock_chip(sources.locks),
+    )
+    return ReviewVerdict(tone, sentence, _explain_verdict(sources, findings), chips, sources.counts)
+
+
+def _explain_verdict(sources: FindingSources, findings: Sequence[ReviewFinding]) -> Sentence:
+    parts: list[str | Phrase] = []
+    if sources.counts.changes + sources.counts.undos == 0:
+        parts.append("Nothing was changed through Kaiza")
+    else:
+        parts.append("Every change made through Kaiza was inside ")
+        parts.append("the approved plan" if len(sources.plans) == 1 else "an approved plan")
+        # Whatever can edit the plan's file can write a name, so that name is not repeated as a fact.
+        people = list(dict.fromkeys(plan.approver for plan in sources.plans if plan.approver and plan.how != "edited"))
+        parts += [", which ", *join_quoted(people), " approved"] if people else []
+    if sources.source.verdict == "intact" and not sources.interrupted:
+        parts.append(", and the audit log is complete")
+    parts.append(".")
+    reasons = list(dict.fromkeys(_REASONS[finding.kind] for finding in findings))
+    if reasons:
+        *first, last = reasons
+        parts.append(f" But {', '.join(first)}, and {last}." if first else f" But {last}.")
+    return say(*parts)
+
+
+def _record_chip(source: ReviewSource) -> ReviewChip:
+    if source.verdict == "intact":
+        return ReviewChip("record", "ok", "Log intact, nothing cut off" if source.is_anchored else "Log intact")
+    if source.verdict == "unverified":
+        return ReviewChip("record", "note", "Log not yet verified as a whole")
+    tone: Tone = "note" if source.verdict in SOUND_VERDICTS else "bad"
+    return ReviewChip("record", tone, f"Log {source.verdict.replace('_', ' ')}")
+
+
+def _plan_chip(plans: Sequence[PlanCard], counts: ReviewCounts) -> ReviewChip:
+    if any(plan.is_changed_since for plan in plans):
+        return ReviewChip("plan", "warn", "The plan's file changed after its approval")
+    if not counts.changes:
+        return ReviewChip("plan", "ok", "No changes")
+    what = "The change" if counts.changes == 1 else f"All {counts.changes:,} changes"
+    return ReviewChip("plan", "ok", f"{what} within the plan")
+
+
+def _ungoverned_chip(ungoverned: UngovernedReview) -> ReviewChip:
+    if ungoverned.count:
+        what = "1 file" if ungoverned.count == 1 else f"{ungoverned.count:,} files"
+        return ReviewChip("ungoverned", "warn", f"{what} changed without Kaiza")
+    if ungoverned.manifest is None:
+        return ReviewChip("ungoverned", "note", "Changes to other files are not known")
+    if ungoverned.manifest == "partial":
+        not_seen = f"No change without Kaiza seen; {ungoverned.not_covered:,} not compared"
+        return ReviewChip("ungoverned", "note", not_seen)
+    return ReviewChip("ungoverned", "ok", "Nothing changed without Kaiza")
+
+
+def _lock_chip(locks: Sequence[LockedSpan]) -> ReviewChip:
+    if not locks:
+        return ReviewChip("locks", "ok", "Never locked")
+    what = "Locked once" if len(locks) == 1 else f"Locked {len(locks)} times"
+    others = sorted({lock.other_session[:_ID_LENGTH] for lock in locks if lock.other_session is not None})
+    if others:
+        what += f", by session {' and '.join(others)}"
+    if any(lock.to is None for lock in locks):
+        return ReviewChip("locks", "bad", f"{what}, still locked")
+    by = {lock.release for lock in locks}
+    return ReviewChip("locks", "bad", f"{what}, released by {' and '.join(sorted(filter(None, by)))}")

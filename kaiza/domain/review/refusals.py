@@ -1,12 +1,18 @@
 """Refusals in words, gravest first, with the report that followed a lock."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from kaiza.domain.audit.projection import NEW_WORKSPACE
 from kaiza.domain.audit.record import Record
-from kaiza.domain.review.actors import actor_of, is_locking, is_refusal
 from kaiza.domain.review.evidence import ReviewContents
-from kaiza.domain.review.record_paths import named_paths, report_path
+from kaiza.domain.review.records import (
+    actor_of,
+    is_locking,
+    is_refusal,
+    is_report,
+    merge_records,
+    named_paths,
+)
 from kaiza.domain.review.report import RefusalReview, ReportLink, Tone
 
 _MAX_REPORT_CHARACTERS = 4_000
@@ -74,64 +80,63 @@ _WORDS_BY_RULE = {
 
 
 def review_refusals(
-    selected: Sequence[Record], context: Iterable[Record], contents: ReviewContents | None = None
+    selected: Sequence[Record], others: Sequence[Record], contents: ReviewContents | None = None
 ) -> list[RefusalReview]:
     """Every refused call, gravest first; those of the same gravity in the order of the log.
 
     The text of a report is read from `contents`.
     """
-    reports = [record for record in [*selected, *context] if _is_report(record)]
-    reports.sort(key=lambda record: int(record["seq"]))
-    rows = [_review_refusal(record, reports, contents) for record in selected if is_refusal(record)]
+    reports = list(filter(is_report, merge_records(selected, others)))
+    rows = []
+    for record in filter(is_refusal, selected):
+        tone, words, is_ordinary = _describe(record)
+        locking = is_locking(record)
+        rows.append(
+            RefusalReview(
+                seq=record.seq,
+                request_id=record.request_id or "",
+                at=record.timestamp,
+                actor=actor_of(record),
+                tone="bad" if locking else tone,
+                words=words,
+                is_ordinary=is_ordinary,
+                tool_name=record.tool_name or "",
+                paths=named_paths(record),
+                rule=record.human_message or "",
+                error_code=record.error_code or "",
+                is_locking=locking,
+                report=_find_report(record, reports, contents) if locking else None,
+            )
+        )
     return sorted(rows, key=lambda row: (not row.is_locking, _TONES.index(row.tone), row.is_ordinary, row.seq))
 
 
 def is_control_attempt(record: Record) -> bool:
     """Whether a refused call was an attempt on plans, the record or control files."""
-    return is_refusal(record) and (record["invariant_id"] == "CONTROL_PLANE_PROTECTED" or _claims_approval(record))
+    return is_refusal(record) and (record.invariant_id == "CONTROL_PLANE_PROTECTED" or _claims_approval(record))
 
 
 def _claims_approval(record: Record) -> bool:
     """Whether a plan was refused because its text said that it is approved already."""
-    cause = record["cause"]
-    findings = cause.get("findings") if isinstance(cause, Mapping) else None
+    findings = record.cause.get("findings") if isinstance(record.cause, Mapping) else None
     listed = findings if isinstance(findings, list) else []
     rules = [finding.get("rule") for finding in listed if isinstance(finding, Mapping)]
-    return record["tool_name"] == "save_plan" and _DRAFT_RULE in rules
-
-
-def _review_refusal(record: Record, reports: Sequence[Record], contents: ReviewContents | None) -> RefusalReview:
-    tone, words, is_ordinary = _describe(record)
-    locking = is_locking(record)
-    return RefusalReview(
-        seq=record["seq"],
-        request_id=str(record["request_id"]),
-        at=str(record["timestamp"]),
-        actor=actor_of(record),
-        tone="bad" if locking else tone,
-        words=words,
-        is_ordinary=is_ordinary,
-        tool_name=str(record["tool_name"]),
-        paths=named_paths(record),
-        rule=str(record["human_message"] or ""),
-        error_code=str(record["error_code"]),
-        is_locking=locking,
-        report=_find_report(record, reports, contents) if locking else None,
-    )
+    return record.tool_name == "save_plan" and _DRAFT_RULE in rules
 
 
 def _describe(record: Record) -> tuple[Tone, str, bool]:
-    """Gravity, words, and whether it is an ordinary mistake."""
-    code, cause = str(record["error_code"]), record["cause"]
-    rule = cause.get("rule") if isinstance(cause, Mapping) else None
+    """Gravity, words, and whether it is an ordinary mistake. What is most special comes first."""
+    code = record.error_code or ""
+    rule = record.cause.get("rule") if isinstance(record.cause, Mapping) else None
     if _claims_approval(record):
         return "warn", "Not a plain draft: it claimed an approval", False
     if rule == NEW_WORKSPACE:
         return "warn", "It would have made a workspace inside this one", False
     if rule == "unlocked":
         return "bad", "A file that steers agents, editors or CI", False
-    if record["invariant_id"] in _WORDS_BY_INVARIANT:
-        return *_WORDS_BY_INVARIANT[record["invariant_id"]], False
+    by_invariant = _WORDS_BY_INVARIANT.get(record.invariant_id or "")
+    if by_invariant is not None:
+        return *by_invariant, False
     family = rule.split("-")[0] if isinstance(rule, str) else ""
     if family in _WORDS_BY_RULE:
         return "warn", _WORDS_BY_RULE[family], False
@@ -142,23 +147,21 @@ def _describe(record: Record) -> tuple[Tone, str, bool]:
     return "note", "Failed", False
 
 
-def _is_report(record: Record) -> bool:
-    return bool(record["kind"] == "call" and record["tool_name"] == "write_report" and record["outcome"] == "ok")
-
-
 def _find_report(record: Record, reports: Sequence[Record], contents: ReviewContents | None) -> ReportLink | None:
     """The first report of the same role after a refusal."""
-    for report in reports:
-        if report["seq"] > record["seq"] and report["role"] == record["role"]:
-            path = report_path(report)
-            return ReportLink(report["seq"], path, str(report["timestamp"]), _read_report(report, path, contents))
-    return None
+    following = (report for report in reports if report.seq > record.seq and report.role == record.role)
+    report = next(following, None)
+    if report is None:
+        return None
+    path = report.detail.get("path")
+    path = path if isinstance(path, str) else None
+    return ReportLink(report.seq, path, report.timestamp, _read_report(report, path, contents))
 
 
 def _read_report(record: Record, path: str | None, contents: ReviewContents | None) -> str | None:
     """The text of a report, if its file is still the one whose hash the record has."""
-    detail = record["detail"] if isinstance(record["detail"], Mapping) else {}
-    digest = detail.get("sha256")
+    digest = record.detail.get("sha256")
+    # The log may have come with a clone: only a file where reports are is read.
     if contents is None or path is None or not path.startswith(_REPORTS) or not isinstance(digest, str):
         return None
     file = contents.read_current(path)

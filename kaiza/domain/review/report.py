@@ -3,16 +3,35 @@
 Texts are as they were recorded or read. Each form escapes them.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from kaiza.domain.review.diff import ReviewDiff
-from kaiza.domain.review.phrase import Sentence
-from kaiza.domain.review.timeline import Actor, Timeline
+from kaiza.domain.review.json_document import HIDDEN, IF_SET, INLINE, NAME, as_document, in_json_as
+from kaiza.domain.review.sentence import Sentence
 
 MAX_FINDINGS = 5
 MAX_UNGOVERNED = 200
 
+Actor = Literal["person", "planner", "executor", "outside"]
+ACTORS: tuple[Actor, ...] = ("person", "planner", "executor", "outside")
+ACTOR_NAMES = {"person": "Person", "planner": "Planner", "executor": "Executor", "outside": "Without Kaiza"}
+
+EventKind = Literal[
+    "read",  # reads, searches, status, sessions
+    "change",
+    "undone_change",  # a change that was undone later
+    "undo",
+    "draft",  # a plan was saved
+    "report",
+    "refusal",
+    "locking_refusal",
+    "approval",
+    "decision",  # another decision of a person: revoke, freeze, unlock, …
+    "recovery",
+    "outside",  # changes without Kaiza
+]
 ChipSubject = Literal["record", "plan", "ungoverned", "locks"]
 Tone = Literal["ok", "note", "warn", "bad"]
 FindingKind = Literal[
@@ -39,6 +58,23 @@ FileState = Literal[
 ]
 UngovernedChange = Literal["created", "modified", "deleted", "renamed", "mode", "kind"]
 RecordGroup = Literal["change", "refusal", "read", "other"]
+
+
+class ApprovalWords(NamedTuple):
+    """How a plan was approved: in a sentence after "approved", in a tag, and what it is worth."""
+
+    way: str
+    tag: str
+    tone: Tone
+
+
+APPROVAL_WORDS: Mapping[ApprovalHow, ApprovalWords] = {
+    "edited": ApprovalWords("by an edit of its file", "edited file", "warn"),
+    "command": ApprovalWords("by command", "by command", "ok"),
+    "merged": ApprovalWords("by a merge", "by merge", "ok"),
+    "signed": ApprovalWords("by a signature", "signed", "ok"),
+    "unproven": ApprovalWords("not proven", "not proven", "warn"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +149,8 @@ class ReviewVerdict:
     tone: Tone
     sentence: str
     why: Sentence
-    chips: tuple[ReviewChip, ...]
-    counts: ReviewCounts
+    chips: tuple[ReviewChip, ...] = field(metadata=HIDDEN)
+    counts: ReviewCounts = field(metadata=HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +172,6 @@ class ReviewFinding:
     title: str
     fact: Sentence
     link: LinkTarget
-
-
-@dataclass(frozen=True, slots=True)
-class ScopeRow:
-    """Patterns of one operation, in the plan's own words."""
-
-    label: str
-    patterns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +208,8 @@ class PlanCard:
     interval: ApprovalInterval | None
     sealed_seq: int | None
     plan_hash: str | None
-    scope: tuple[ScopeRow, ...]
+    scope: Mapping[str, tuple[str, ...]]
+    """Patterns of each operation, in the plan's own words."""
     limits: tuple[LimitUse, ...]
     is_changed_since: bool = False
     """Whether the plan's file is no longer the one that was approved."""
@@ -194,27 +223,27 @@ class FileCall:
 
     seq: int
     request_id: str
-    at: str
+    at: str = field(metadata=in_json_as("timestamp"))
     tool_name: str
     operation: str
-    source: str | None
+    source: str | None = field(metadata=NAME)
     is_undo: bool
     is_undone: bool
     is_selected: bool
     """Whether the call belongs to what is reviewed; False for a later change by another session or plan."""
-    diff: ReviewDiff
+    diff: ReviewDiff = field(metadata=INLINE)
 
 
 @dataclass(frozen=True, slots=True)
 class FileReview:
     """One file: what is left in the end, and the calls that led to it."""
 
-    path: str
-    source: str | None
+    path: str = field(metadata=NAME)
+    source: str | None = field(metadata=NAME)
     """Its name before, if it was renamed."""
     operation: FileOperation
     state: FileState
-    state_words: str
+    state_words: str = field(metadata=HIDDEN)
     before_hash: str | None
     now_hash: str | None
     mode_before: int | None
@@ -222,22 +251,22 @@ class FileReview:
     lines_added: int
     """Lines of the net diff that the selected calls added. Those written without Kaiza do not count."""
     lines_removed: int
-    diff: ReviewDiff
     calls: tuple[FileCall, ...]
+    diff: ReviewDiff = field(metadata=INLINE)
 
 
 @dataclass(frozen=True, slots=True)
 class UngovernedFile:
     """A file that changed without Kaiza. `diff` is folded where the old content was not kept."""
 
-    path: str
+    path: str = field(metadata=NAME)
     change: UngovernedChange
-    source: str | None
-    is_in_scope: bool
-    is_over_governed: bool
+    source: str | None = field(metadata=in_json_as("from") | IF_SET | NAME)
+    is_in_scope: bool = field(metadata=in_json_as("in_scope"))
+    is_over_governed: bool = field(metadata=in_json_as("over_governed"))
     """Whether Kaiza wrote the file before."""
     note: str
-    diff: ReviewDiff
+    diff: ReviewDiff = field(metadata=INLINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +305,7 @@ class RefusalReview:
     words: str
     is_ordinary: bool
     tool_name: str
-    paths: tuple[str, ...]
+    paths: tuple[str, ...] = field(metadata=NAME)
     rule: str
     error_code: str
     is_locking: bool
@@ -309,6 +338,47 @@ class ReviewCommand:
 
 
 @dataclass(frozen=True, slots=True)
+class TimelineEvent:
+    """One event. `until` is set where only an interval is known: an approval by editing, changes without Kaiza."""
+
+    kind: EventKind
+    actor: Actor
+    at: str
+    label: str
+    """What happened in a few words, without paths: `write_file`, `approved by an edit of its file`, `3 files`."""
+    seq: int | None = None
+    until: str | None = None
+    path: str | None = None
+    error_code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LockedSpan:
+    """Time in which a role was locked. `to` is None if it still is."""
+
+    actor: Actor
+    role: str
+    since: str
+    locked_by: int
+    to: str | None = None
+    released_by: int | None = None
+    """Number of the report's or the person's record that released it."""
+    release: Literal["report", "person"] | None = None
+    other_session: str | None = None
+    """The session whose refusal locked, if that refusal is not under review."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Events in the order of time, and locked spans."""
+
+    events: tuple[TimelineEvent, ...] = ()
+    locks: tuple[LockedSpan, ...] = ()
+    begins_at: str | None = None
+    ends_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReviewReport:
     """Everything that a review shows."""
 
@@ -326,3 +396,37 @@ class ReviewReport:
     omitted_records: int = 0
     """Records of the selection that are not in `records`."""
     commands: tuple[ReviewCommand, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The document that `schemas/review.json` describes."""
+        sessions, plans = as_document(self.sessions), as_document(self.plans)
+        verdict, source, seqs = self.verdict, self.source, [row.seq for row in self.records]
+        return {
+            "selection": as_document(self.selection),
+            "session": sessions[0] if len(sessions) == 1 else None,
+            "sessions": sessions,
+            "plan": plans[0] if len(plans) == 1 else None,
+            "plans": plans,
+            "verdict": {
+                **as_document(verdict),
+                "record": source.verdict,
+                "anchored": source.is_anchored,
+                "facts": as_document(verdict.chips),
+            },
+            "counts": as_document(verdict.counts),
+            "limits": [{"plan_id": plan["plan_id"], **limit} for plan in plans for limit in plan["limits"]],
+            "findings": as_document(self.findings),
+            "files": as_document(self.files),
+            "manifest": self.ungoverned.manifest,
+            "ungoverned": as_document(self.ungoverned.files),
+            "refusals": as_document(self.refusals),
+            "records": {
+                "count": verdict.counts.records,
+                "first_seq": min(seqs, default=None),
+                "last_seq": max(seqs, default=None),
+                "head": {"seq": source.head_seq, "entry_hash": source.head_hash},
+                "made_at": source.made_at,
+                "kaiza": source.kaiza,
+                "workspace": source.workspace,
+            },
+        }

@@ -7,13 +7,11 @@ blocks, which the browser unpacks when one of them is opened.
 import base64
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
-from kaiza.domain.review.report import RecordRow, ReviewReport
-from kaiza.domain.review.timeline import ACTOR_NAMES
-from kaiza.render.html.markup import EMPTY, Html, escape, script_data, tag
-from kaiza.render.html.parts import render_section
+from kaiza.domain.review.report import ACTOR_NAMES, RecordRow, ReviewReport
+from kaiza.render.html.markup import EMPTY, Html, escape, render_section, script_data, tag
 from kaiza.render.terminal import format_count
 
 _PER_BLOCK = 500
@@ -25,22 +23,51 @@ _COLUMNS = (
     ("Tool", None),
     ("What", "wide"),
     ("Outcome", None),
+    ("ms", "right wide"),
 )
 
 
 def render_record_list(report: ReviewReport) -> Html:
     """The section with the filter, the list and the drawer."""
-    filters = tag("div", {"class": "filter"}, _render_query(), *_render_groups(), tag("output", {"id": "count"}))
-    head = (_render_title(title, name) for title, name in (*_COLUMNS, ("ms", "right wide")))
-    rows = tag("div", {"class": "body", "role": "rowgroup"})
-    attributes = {"id": "record-list", "class": "records", "role": "table", "aria-label": "Records", "tabindex": 0}
-    header = tag("div", {"role": "rowgroup"}, tag("div", {"class": "row head", "role": "row"}, *head))
-    table = tag("div", attributes, header, rows)
-    remark = "times are UTC; choose a number to see the exact record"
-    data = script_data("record-data", pack_records(report.records))
-    return render_section(
-        "records", "Every record", remark, filters, table, _render_omitted(report), _render_drawer(), data
+    hint = "tool, path, code ( / )"
+    query = {"id": "query", "type": "search", "aria-label": "Filter the records", "placeholder": hint}
+    groups = (
+        tag("button", {"data-kind": name, "aria-pressed": "true" if name == "all" else "false"}, escape(label))
+        for name, label in _GROUPS
     )
+    titles = (tag("span", {"role": "columnheader", "class": name}, escape(title)) for title, name in _COLUMNS)
+    omitted = EMPTY
+    if report.omitted_records:
+        words = f"{format_count(report.omitted_records, 'older record')} left out; `kaiza audit show` lists them."
+        omitted = tag("p", {"class": "soft"}, escape(words))
+    return render_section(
+        "records",
+        "Every record",
+        "times are UTC; choose a number to see the exact record",
+        tag("div", {"class": "filter"}, tag("input", query), *groups, tag("output", {"id": "count"})),
+        tag(
+            "div",
+            {"id": "record-list", "class": "records", "role": "table", "aria-label": "Records", "tabindex": 0},
+            tag("div", {"role": "rowgroup"}, tag("div", {"class": "row head", "role": "row"}, *titles)),
+            tag("div", {"class": "body", "role": "rowgroup"}),
+        ),
+        omitted,
+        _render_drawer(),
+        script_data("record-data", pack_records(report.records)),
+    )
+
+
+def _render_drawer() -> Html:
+    buttons = (
+        tag("button", {"id": "record-before", "aria-label": "Previous record"}, escape("↑")),
+        tag("button", {"id": "record-after", "aria-label": "Next record"}, escape("↓")),
+        tag("button", {"data-close": ""}, escape("Close")),
+    )
+    header = tag("header", {}, tag("h2", {"id": "record-title"}, escape("Record")), *buttons)
+    copy = tag("button", {"id": "record-copy", "data-copy": ""}, escape("Copy"))
+    attributes = {"id": "record", "class": "drawer", "aria-labelledby": "record-title"}
+    summary = tag("p", {"id": "record-summary", "class": "soft"})
+    return tag("dialog", attributes, header, summary, tag("pre", {"id": "record-text", "tabindex": 0}), copy)
 
 
 def pack_records(records: Sequence[RecordRow]) -> dict[str, object]:
@@ -52,7 +79,7 @@ def pack_records(records: Sequence[RecordRow]) -> dict[str, object]:
 
     columns: dict[str, object] = {
         "seq": [record.seq for record in records],
-        "at": [_milliseconds(record.at) for record in records],
+        "at": [_to_milliseconds(record.at) for record in records],
         "role": [index(ACTOR_NAMES[record.actor]) for record in records],
         "tool": [index(record.tool_name) for record in records],
         "what": [index(record.what) for record in records],
@@ -75,49 +102,9 @@ def _pack_text(text: str) -> str:
     return base64.b64encode(zlib.compress(text.encode("utf-8", "backslashreplace"), 9)).decode()
 
 
-def _milliseconds(timestamp: str) -> int | None:
+def _to_milliseconds(timestamp: str) -> int | None:
     """Milliseconds since 1970; None for a time that a damaged log has in another form."""
     try:
         return round(datetime.fromisoformat(timestamp).timestamp() * 1000)
     except ValueError:
         return None
-
-
-def _render_query() -> Html:
-    attributes = {
-        "id": "query",
-        "type": "search",
-        "aria-label": "Filter the records",
-        "placeholder": "tool, path, code ( / )",
-    }
-    return tag("input", attributes)
-
-
-def _render_groups() -> Iterator[Html]:
-    for name, label in _GROUPS:
-        pressed = "true" if name == "all" else "false"
-        yield tag("button", {"data-kind": name, "aria-pressed": pressed}, escape(label))
-
-
-def _render_title(title: str, name: str | None) -> Html:
-    return tag("span", {"role": "columnheader", "class": name}, escape(title))
-
-
-def _render_omitted(report: ReviewReport) -> Html:
-    if not report.omitted_records:
-        return EMPTY
-    words = f"{format_count(report.omitted_records, 'older record')} left out; `kaiza audit show` lists them."
-    return tag("p", {"class": "soft"}, escape(words))
-
-
-def _render_drawer() -> Html:
-    buttons = (
-        tag("button", {"id": "record-before", "aria-label": "Previous record"}, escape("↑")),
-        tag("button", {"id": "record-after", "aria-label": "Next record"}, escape("↓")),
-        tag("button", {"data-close": ""}, escape("Close")),
-    )
-    header = tag("header", {}, tag("h2", {"id": "record-title"}, escape("Record")), *buttons)
-    copy = tag("button", {"id": "record-copy", "data-copy": ""}, escape("Copy"))
-    attributes = {"id": "record", "class": "drawer", "aria-labelledby": "record-title"}
-    summary = tag("p", {"id": "record-summary", "class": "soft"})
-    return tag("dialog", attributes, header, summary, tag("pre", {"id": "record-text", "tabindex": 0}), copy)

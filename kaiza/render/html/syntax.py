@@ -4,7 +4,7 @@ A lexer sees only the lines of one hunk, so that a string that began before it m
 in the table are used, and only on short text, since some of Pygments' patterns are slow on hostile content.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -47,26 +47,32 @@ _CLASSES = (
 def find_spans(path: str, lines: Sequence[DiffLine]) -> list[list[Span]]:
     """The tokens of each line, the old and the new side each lexed as one text."""
     spans: list[list[Span]] = [[] for _ in lines]
-    lexer = _find_lexer(path)
-    if lexer is not None and _is_small(lines):
-        for omitted_kind in ("added", "removed"):
-            side = [index for index, line in enumerate(lines) if line.kind != omitted_kind]
-            found = _split_tokens(lexer, [lines[index].text for index in side])
-            for index, line_spans in zip(side, found, strict=True):
-                spans[index] = line_spans
+    language = _LEXERS.get(path.rpartition(".")[2].lower())
+    lengths = [len(line.text) for line in lines]
+    if language is None or sum(lengths) > _MAX_CHARACTERS or max(lengths, default=0) > _MAX_LINE:
+        return spans
+    for omitted_kind in ("added", "removed"):
+        side = [index for index, line in enumerate(lines) if line.kind != omitted_kind]
+        found = _split_tokens(_load_lexer(language), [lines[index].text for index in side])
+        for index, line_spans in zip(side, found, strict=True):
+            spans[index] = line_spans
     return spans
 
 
-def _is_small(lines: Iterable[DiffLine]) -> bool:
-    lengths = [len(line.text) for line in lines]
-    return sum(lengths) <= _MAX_CHARACTERS and max(lengths, default=0) <= _MAX_LINE
+@cache
+def _load_lexer(language: str) -> Any:
+    from pygments.lexers import get_lexer_by_name  # noqa: PLC0415  takes 20 ms, and only a review needs it
+
+    return get_lexer_by_name(language)
 
 
 def _split_tokens(lexer: Any, texts: list[str]) -> list[list[Span]]:
     """Tokens by line; a token over several lines has a part in each."""
     spans: list[list[Span]] = [[] for _ in texts]
     line = column = 0
-    for name, value in _read_tokens(lexer, "\n".join(texts)):
+    # `get_tokens` would change line ends and tabs; the positions have to stay.
+    for _at, kind, value in lexer.get_tokens_unprocessed("\n".join(texts)):
+        name = _class_of(str(kind))
         for number, part in enumerate(value.split("\n")):
             if number:
                 line, column = line + 1, 0
@@ -76,23 +82,6 @@ def _split_tokens(lexer: Any, texts: list[str]) -> list[list[Span]]:
     return spans
 
 
-def _read_tokens(lexer: Any, text: str) -> Iterator[tuple[str | None, str]]:
-    # `get_tokens` would change line ends and tabs; the positions have to stay.
-    return ((_class_of(str(kind)), value) for _at, kind, value in lexer.get_tokens_unprocessed(text))
-
-
 @cache
 def _class_of(kind: str) -> str | None:
     return next((name for prefix, name in _CLASSES if kind == prefix or kind.startswith(f"{prefix}.")), None)
-
-
-@cache
-def _lexer_of(name: str) -> Any:
-    from pygments.lexers import get_lexer_by_name  # noqa: PLC0415  takes 20 ms, and only a review needs it
-
-    return get_lexer_by_name(name)
-
-
-def _find_lexer(path: str) -> Any:
-    name = _LEXERS.get(path.rpartition(".")[2].lower())
-    return None if name is None else _lexer_of(name)

@@ -5,10 +5,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kaiza.domain.review.report import ReviewReport
-from kaiza.domain.review.timeline import ACTOR_NAMES, ACTORS, EventKind, LockedSpan, Timeline, TimelineEvent
-from kaiza.render.html.markup import EMPTY, Html, escape, escape_plain, join, tag
-from kaiza.render.html.parts import render_section
+from kaiza.domain.review.report import (
+    ACTOR_NAMES,
+    ACTORS,
+    EventKind,
+    LockedSpan,
+    ReviewReport,
+    Timeline,
+    TimelineEvent,
+)
+from kaiza.render.html.markup import Html, escape, escape_plain, render_section, tag
 from kaiza.render.terminal import format_count, format_time
 
 _LEFT, _RIGHT, _TOP, _LANE, _WIDTH = 96, 880, 22, 42, 900
@@ -84,13 +90,29 @@ def render_timeline(report: ReviewReport) -> Html:
     if not timeline.events:
         return render_section("timeline", "What happened", "", tag("p", {}, escape("Nothing was recorded.")))
     scale = _make_scale(timeline)
-    drawing = join([*_draw_locks(timeline.locks, scale), *_draw_lanes(timeline, scale), *_draw_axis(scale)])
+    drawing = (*_draw_locks(timeline.locks, scale), *_draw_lanes(timeline, scale), *_draw_axis(scale))
     # The marks are links for the mouse only: the same records are in the list, and the label says what is drawn.
-    attributes = {"viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "aria-hidden": "true"}
-    scroll = {"class": "timeline", "tabindex": 0, "role": "group", "aria-label": _describe(timeline)}
-    remark = _describe_span(report)
-    chart = tag("div", scroll, tag("svg", attributes, drawing))
-    return render_section("timeline", "What happened", remark, chart, _render_legend())
+    svg = tag("svg", {"viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "aria-hidden": "true"}, *drawing)
+    scroll = {"class": "timeline", "tabindex": 0, "role": "group", "aria-label": _describe_lanes(timeline)}
+    begin, end = timeline.begins_at or "", timeline.ends_at or ""
+    remark = (
+        f"{format_time(begin)} to {format_time(end)}" if begin and end else "",
+        format_count(len(report.sessions), "session"),
+        *sorted({card.client for card in report.sessions if card.client}),
+    )
+    chart = tag("div", scroll, svg)
+    return render_section("timeline", "What happened", ", ".join(filter(None, remark)), chart, _render_legend())
+
+
+def _describe_lanes(timeline: Timeline) -> str:
+    """The drawing in words, for readers who cannot see it."""
+    counts = []
+    for actor in ACTORS:
+        events = [event for event in timeline.events if event.actor == actor]
+        refused = sum(event.kind in {"refusal", "locking_refusal"} for event in events)
+        words = f"{ACTOR_NAMES[actor]}: {format_count(len(events), 'event')}"
+        counts.append(words + (f", {refused:,} of them refused" if refused else ""))
+    return "; ".join(counts)
 
 
 def _draw_lanes(timeline: Timeline, scale: _Scale) -> Iterator[Html]:
@@ -108,7 +130,7 @@ def _draw_lane(events: Sequence[TimelineEvent], middle: int, scale: _Scale) -> I
         yield from _draw_bins([event for event in events if event.kind not in _NEVER_BINNED], middle, scale)
     # Refusals are drawn last, so that nothing lies over them.
     for event in sorted(single, key=lambda each: each.kind in {"refusal", "locking_refusal"}):
-        yield _draw_event(event, middle, scale)
+        yield from _draw_event(event, middle, scale)
 
 
 def _draw_bins(events: Iterable[TimelineEvent], middle: int, scale: _Scale) -> Iterator[Html]:
@@ -120,32 +142,27 @@ def _draw_bins(events: Iterable[TimelineEvent], middle: int, scale: _Scale) -> I
     for number, count in enumerate(counts):
         if count:
             height = round(2 + 14 * count / highest, 1)
-            place = {"x": str(round(_LEFT + number * width, 1)), "y": str(middle - height), "width": str(width - 1)}
+            place = {"x": round(_LEFT + number * width, 1), "y": middle - height, "width": width - 1}
             title = tag("title", {}, escape_plain(format_count(count, "call")))
-            yield tag("rect", {"class": "bin", **place, "height": str(height)}, title)
+            yield tag("rect", {"class": "bin", **place, "height": height}, title)
 
 
-def _draw_event(event: TimelineEvent, middle: int, scale: _Scale) -> Html:
+def _draw_event(event: TimelineEvent, middle: int, scale: _Scale) -> Iterator[Html]:
     shape, name = _STYLES[event.kind]
     x = scale.place(event.at, event.seq if event.until is None else None)
-    words = " ".join(filter(None, (event.label, event.path, event.error_code, format_time(event.at))))
-    title = tag("title", {}, escape_plain(words))
-    interval = EMPTY
     if event.until is not None:
-        end = scale.place(event.until)
-        interval = tag("line", {"class": f"interval {name}", "x1": str(x), "x2": str(end), "y1": middle, "y2": middle})
-        x = end
-    mark = tag("g", {"class": name}, title, _draw_shape(shape, x, middle))
-    if event.seq is None:
-        return join([interval, mark])
-    return join([interval, tag("a", {"href": f"#r-{event.seq}", "tabindex": -1}, mark)])
+        begin, x = x, scale.place(event.until)
+        yield tag("line", {"class": f"interval {name}", "x1": begin, "x2": x, "y1": middle, "y2": middle})
+    words = " ".join(filter(None, (event.label, event.path, event.error_code, format_time(event.at))))
+    mark = tag("g", {"class": name}, tag("title", {}, escape_plain(words)), _draw_shape(shape, x, middle))
+    yield mark if event.seq is None else tag("a", {"href": f"#r-{event.seq}", "tabindex": -1}, mark)
 
 
 def _draw_shape(shape: str, x: float, y: float) -> Html:
     if shape == "tick":
-        return tag("line", {"x1": str(x), "x2": str(x), "y1": str(y - 5), "y2": str(y + 5)})
+        return tag("line", {"x1": x, "x2": x, "y1": y - 5, "y2": y + 5})
     if shape == "square":
-        return tag("rect", {"x": str(x - 4.5), "y": str(y - 4.5), "width": 9, "height": 9})
+        return tag("rect", {"x": x - 4.5, "y": y - 4.5, "width": 9, "height": 9})
     corners = {
         "diamond": ((0, -6.5), (6.5, 0), (0, 6.5), (-6.5, 0)),
         "octagon": ((-3, -7), (3, -7), (7, -3), (7, 3), (3, 7), (-3, 7), (-7, 3), (-7, -3)),
@@ -162,9 +179,9 @@ def _draw_locks(locks: Iterable[LockedSpan], scale: _Scale) -> Iterator[Html]:
         end = scale.place(lock.to) if lock.to else _RIGHT
         top = _TOP + _LANE * ACTORS.index(lock.actor)
         words = f"locked by #{lock.locked_by}" + (f", released by #{lock.released_by}" if lock.released_by else "")
-        place = {"x": str(begin), "y": top, "width": str(round(max(end - begin, 2.0), 1)), "height": _LANE}
+        place = {"x": begin, "y": top, "width": round(max(end - begin, 2.0), 1), "height": _LANE}
         yield tag("rect", {"class": "locked", **place}, tag("title", {}, escape_plain(words)))
-        yield tag("text", {"class": "lock", "x": str(begin + 2), "y": top + 10}, escape("locked"))
+        yield tag("text", {"class": "lock", "x": begin + 2, "y": top + 10}, escape("locked"))
 
 
 def _draw_axis(scale: _Scale) -> Iterator[Html]:
@@ -180,33 +197,10 @@ def _render_legend() -> Html:
     items = []
     for kind, words in _LEGEND:
         shape, name = _STYLES[kind]
-        attributes = {"viewBox": "-9 -10 20 20", "aria-hidden": "true"}
-        items.append(
-            tag("span", {}, tag("svg", attributes, tag("g", {"class": name}, _draw_shape(shape, 0, 0))), escape(words))
-        )
+        mark = tag("g", {"class": name}, _draw_shape(shape, 0, 0))
+        icon = tag("svg", {"viewBox": "-9 -10 20 20", "aria-hidden": "true"}, mark)
+        items.append(tag("span", {}, icon, escape(words)))
     return tag("div", {"class": "legend timeline"}, *items)
-
-
-def _describe(timeline: Timeline) -> str:
-    """The drawing in words, for readers who cannot see it."""
-    counts = []
-    for actor in ACTORS:
-        events = [event for event in timeline.events if event.actor == actor]
-        refused = sum(event.kind in {"refusal", "locking_refusal"} for event in events)
-        words = f"{ACTOR_NAMES[actor]}: {format_count(len(events), 'event')}"
-        counts.append(words + (f", {refused:,} of them refused" if refused else ""))
-    return "; ".join(counts)
-
-
-def _describe_span(report: ReviewReport) -> str:
-    timeline = report.timeline
-    begin, end = timeline.begins_at or "", timeline.ends_at or ""
-    clients = sorted({card.client for card in report.sessions if card.client})
-    words = [
-        f"{format_time(begin)} to {format_time(end)}" if begin and end else "",
-        format_count(len(report.sessions), "session"),
-    ]
-    return ", ".join(filter(None, (*words, *clients)))
 
 
 def _seconds(timestamp: str | None, otherwise: float) -> float:

@@ -6,9 +6,14 @@ import subprocess
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaiza.domain.review.authorship import AuthoredVersion, compare_versions
-from kaiza.domain.review.diff import UNKNOWN_AUTHOR, WITHOUT_KAIZA, LineAuthor
-from kaiza.domain.review.hunks import build_diff, split_content
+from kaiza.domain.review.authorship import (
+    UNKNOWN_AUTHOR,
+    WITHOUT_KAIZA,
+    AuthoredVersion,
+    LineAuthor,
+    compare_versions,
+)
+from kaiza.domain.review.diff import build_diff, split_content
 
 ONE, TWO, THREE = LineAuthor(1, "r1"), LineAuthor(2, "r2"), LineAuthor(3, "r3")
 CONTENTS = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n", b"e"]), max_size=12).map(b"".join)

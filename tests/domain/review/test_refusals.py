@@ -29,11 +29,11 @@ def refused(code, seq=1, **members):
     body = record.new_body(
         "call", timestamp="2026-11-18T09:00:00.000Z", outcome="error", error_code=code, **(given | members)
     )
-    return {**body, "seq": seq}
+    return record.Record({**body, "seq": seq})
 
 
 def words_of(*records):
-    return [(row.tone, row.words, row.is_ordinary) for row in review_refusals(records, ())]
+    return [(row.tone, row.words, row.is_ordinary) for row in review_refusals(records, [])]
 
 
 def test_the_path_that_was_refused_is_named_first_also_where_no_argument_names_it():

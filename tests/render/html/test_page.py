@@ -10,10 +10,9 @@ from html.parser import HTMLParser
 
 from review_samples import at, record, sample_report
 
-from kaiza.domain.review.report import ReviewReport, ReviewVerdict
-from kaiza.domain.review.timeline import Timeline, TimelineEvent
-from kaiza.render.html.assets import load_assets
-from kaiza.render.html.page import render_review, title_of
+from kaiza.domain.review.report import ReviewReport, ReviewVerdict, Timeline, TimelineEvent
+from kaiza.domain.review.sentence import Sentence
+from kaiza.render.html.page import load_assets, render_review, title_of
 
 _VOID = {"meta", "br", "input"}
 
@@ -115,7 +114,7 @@ def test_a_lane_with_many_events_counts_them_in_bins_but_draws_each_refusal():
 
 
 def test_an_empty_review_says_so_in_each_section():
-    verdict = ReviewVerdict("ok", "Nothing was changed.", (), (), sample_report().verdict.counts)
+    verdict = ReviewVerdict("ok", "Nothing was changed.", Sentence(), (), sample_report().verdict.counts)
     page = render_review(ReviewReport(sample_report().selection, sample_report().source, (), verdict))
 
     for words in (

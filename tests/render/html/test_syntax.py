@@ -6,7 +6,7 @@ import pytest
 from review_samples import line
 
 from kaiza.domain.review.diff import DiffHunk, ReviewDiff
-from kaiza.render.html.diff_table import render_diff
+from kaiza.render.html.files import render_diff
 from kaiza.render.html.syntax import find_spans
 
 

@@ -6,6 +6,8 @@ Every form of the report escapes and marks the quoted parts in its own way; the 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kaiza.domain.paths.shown_names import escape_name
+
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
@@ -15,12 +17,20 @@ class Phrase:
     is_quoted: bool = False
 
 
-Sentence = tuple[Phrase, ...]
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Phrases in order."""
+
+    phrases: tuple[Phrase, ...] = ()
+
+    def as_json(self) -> str:
+        """The text without any marks."""
+        return "".join(escape_name(phrase.text) if phrase.is_quoted else phrase.text for phrase in self.phrases)
 
 
 def say(*parts: str | Phrase) -> Sentence:
     """Make a sentence of Kaiza's own words and quoted parts."""
-    return tuple(Phrase(part) if isinstance(part, str) else part for part in parts)
+    return Sentence(tuple(Phrase(part) if isinstance(part, str) else part for part in parts))
 
 
 def quote(text: str) -> Phrase:
@@ -36,8 +46,3 @@ def join_quoted(texts: Sequence[str], last: str = "and") -> list[str | Phrase]:
             parts.append(f" {last} " if at == len(texts) - 1 else ", ")
         parts.append(quote(text))
     return parts
-
-
-def plain_text(sentence: Sentence) -> str:
-    """Join the parts without any marks. The quoted parts are not escaped."""
-    return "".join(phrase.text for phrase in sentence)
