@@ -180,14 +180,10 @@ def _diagnose_relinked(chain: Chain, line: bytes, following: bytes) -> ChainFaul
     """Classify a line with a valid hash and the right number that links to another record."""
     if _is_continuation(chain, following):
         return ChainFault(chain.seq + 1, "inserted", chain.size)
-    if chain.seq == 0 or not _is_linked(line, following):
+    try:
+        is_linked = parse_and_verify(following).members.get("prev_hash") == parse_and_verify(line).entry_hash
+    except InvalidLineError:
+        is_linked = True  # no valid line follows that could say otherwise
+    if chain.seq == 0 or not is_linked:
         return ChainFault(chain.seq + 1, "edited", chain.size)
     return ChainFault(chain.seq, "edited", chain.before)
-
-
-def _is_linked(line: bytes, following: bytes) -> bool:
-    """Whether the next line links to this one. True if no valid line follows."""
-    try:
-        return parse_and_verify(following).members.get("prev_hash") == parse_and_verify(line).entry_hash
-    except InvalidLineError:
-        return True

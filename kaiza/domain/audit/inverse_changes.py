@@ -188,19 +188,15 @@ def net_changes(changes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     first: dict[str, str | None] = {}
     last: dict[str, str | None] = {}
     for change in changes:
-        for path, before, after in _hash_transitions(change):
-            first.setdefault(path, before)
-            last[path] = after
-    return [_net_row(path, first[path], last[path]) for path in sorted(first) if first[path] != last[path]]
-
-
-def _hash_transitions(change: Mapping[str, Any]) -> list[tuple[str, str | None, str | None]]:
-    if change["source"] is None:
-        return [(change["path"], change["before_hash"], change["after_hash"])]
-    return [(change["source"], change["before_hash"], None), (change["path"], None, change["after_hash"])]
-
-
-def _net_row(path: str, before: str | None, after: str | None) -> dict[str, Any]:
-    operation = "create" if before is None else "delete" if after is None else "modify"
-    hashes = {"before_hash": before, "after_hash": after}
-    return {"path": path, "operation": operation, **{name: value for name, value in hashes.items() if value}}
+        path, source, before, after = (change[name] for name in ("path", "source", "before_hash", "after_hash"))
+        steps = [(path, before, after)] if source is None else [(source, before, None), (path, None, after)]
+        for name, old, new in steps:
+            first.setdefault(name, old)
+            last[name] = new
+    rows = []
+    for path in sorted(path for path in first if first[path] != last[path]):
+        before, after = first[path], last[path]
+        operation = "create" if before is None else "delete" if after is None else "modify"
+        hashes = {"before_hash": before, "after_hash": after}
+        rows.append({"path": path, "operation": operation, **{name: value for name, value in hashes.items() if value}})
+    return rows

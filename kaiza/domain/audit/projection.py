@@ -215,13 +215,12 @@ def merge_freezes(one: Freeze | None, other: Freeze | None) -> Freeze | None:
     if one is None or other is None:
         return one or other
     first, *more = dict.fromkeys((*one.each, *other.each))
-    return replace(first, more=tuple(map(_cut_freeze, more[-MAX_MORE_FREEZES:])))
-
-
-def _cut_freeze(freeze: Freeze) -> Freeze:
-    """The freeze with members that are not longer than what a command accepts."""
-    person = freeze.person[:_MAX_PERSON] if freeze.person else freeze.person
-    return Freeze(freeze.reason[:_MAX_REASON], person, freeze.at[:_MAX_TIME])
+    # Not longer than what a command accepts: all must fit into one record when they are carried over.
+    cut = (
+        Freeze(each.reason[:_MAX_REASON], each.person and each.person[:_MAX_PERSON], each.at[:_MAX_TIME])
+        for each in more[-MAX_MORE_FREEZES:]
+    )
+    return replace(first, more=tuple(cut))
 
 
 WITHDRAWAL = "plan_withdrawn"

@@ -47,7 +47,7 @@ def compare(differences: Iterable[Difference], recorded: RecordedChanges) -> Com
             continue
         change = find_outside_change(difference, recorded)
         if change is None:
-            governed += _is_net_difference(difference)
+            governed += not difference.is_before_known or not _is_same(difference.before, difference.after)
             continue
         outside += 1
         kept = ignored if change.is_ignored else found
@@ -149,13 +149,10 @@ def _is_same(one: EntryState | None, other: EntryState | None) -> bool:
     if one is None or other is None:
         return one is other
     is_same_content = one.hash == other.hash or None in (one.hash, other.hash)
-    return one.kind == other.kind and is_same_content and _has_same_mode(one.mode, other.mode)
-
-
-def _has_same_mode(one: int | None, other: int | None) -> bool:
-    if one is None or other is None or one == other:
-        return True
-    return DEFAULT_MODE in (one, other) and not max(one, other) & 0o7111
+    is_same_mode = one.mode == other.mode or None in (one.mode, other.mode)
+    if not is_same_mode and one.mode is not None and other.mode is not None and DEFAULT_MODE in (one.mode, other.mode):
+        is_same_mode = not max(one.mode, other.mode) & 0o7111  # the default stands for any that is not executable
+    return one.kind == other.kind and is_same_content and is_same_mode
 
 
 def _without_default(state: EntryState | None) -> EntryState | None:
@@ -167,11 +164,6 @@ def _inherit_mode(after: EntryState | None, before: EntryState | None) -> EntryS
     if after is None or before is None or after.mode is not None:
         return after
     return after._replace(mode=before.mode)
-
-
-def _is_net_difference(difference: Difference) -> bool:
-    before, after = difference.before, difference.after
-    return not difference.is_before_known or not _is_same(before, after)
 
 
 def _is_directory(difference: Difference) -> bool:
@@ -194,7 +186,13 @@ def _pair_renames(found: Sequence[tuple[Difference, OutsideChange]]) -> list[Out
             same = by_key.get(key(change.after, difference.after_inode) or ())
             if same and changes[change.path].change == "created":
                 source = changes.pop(same.pop(0).path)
-                changes[change.path] = _renamed(source, change)
+                changes[change.path] = replace(
+                    change,
+                    change="renamed",
+                    source=source.path,
+                    before=source.before,
+                    is_ignored=source.is_ignored and change.is_ignored,
+                )
     return list(changes.values())
 
 
@@ -205,13 +203,8 @@ def _without_hash(change: OutsideChange, hidden: Collection[str]) -> OutsideChan
     return replace(change, before=before, after=after)
 
 
-def _renamed(source: OutsideChange, target: OutsideChange) -> OutsideChange:
-    is_ignored = source.is_ignored and target.is_ignored
-    return replace(target, change="renamed", source=source.path, before=source.before, is_ignored=is_ignored)
-
-
 def _inode_key(state: EntryState | None, inode: int) -> tuple[object, ...] | None:
-    # An inode number is given out again as soon as a file is deleted, so the content has to be the same, too.
+    # An inode number is given out again as soon as a file is deleted, so the content has to be the same as well.
     return (inode, state.kind, state.size, state.hash) if state and inode else None
 
 

@@ -1,6 +1,6 @@
 """What the log's records say was done to each path, as steps to compare the workspace with."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -66,7 +66,9 @@ def collect_changes(records: Iterable[Record], looked_at: int) -> RecordedChange
             _add_steps(found, record, is_certain=record.seq <= looked_at, may_be_earlier=not is_new)
         elif record.kind == "intent" and record.request_id not in settled:
             _add_steps(found, record, is_certain=False, may_be_earlier=False)
-        _add_documents(found, record)
+        for path, digest in _documents(record):
+            found.documents.setdefault(path, set()).add(digest)
+            found.directories.update(_parents(path))
     for path in found.steps:
         found.directories.update(_parents(path))
     return found
@@ -116,12 +118,6 @@ def _file_state(digest: str | None, mode: int | None, size: int | None = None) -
     return None if digest is None else EntryState("file", mode, size, digest)
 
 
-def _add_documents(found: RecordedChanges, record: Record) -> None:
-    for path, digest in _documents(record):
-        found.documents.setdefault(path, set()).add(digest)
-        found.directories.update(_parents(path))
-
-
 def _documents(record: Record) -> Iterator[tuple[str, str | None]]:
     """Paths and hashes of the documents that a record says were written."""
     detail = record.detail
@@ -131,30 +127,12 @@ def _documents(record: Record) -> Iterator[tuple[str, str | None]]:
         yield f"plans/{record.plan_id}.md", record.plan_hash
         yield f"plans/{record.plan_id}.md.sig", None
     elif record.kind == "call" and record.outcome == "ok":
-        yield from _DOCUMENT_TOOLS.get(record.tool_name or "", _no_documents)(record)
-
-
-def _saved_plan(record: Record) -> Iterator[tuple[str, str | None]]:
-    content = record.arguments.get("content")
-    digest = content.get("sha256") if isinstance(content, Mapping) else None
-    if isinstance(digest, str):
-        yield f"plans/{record.arguments.get('plan_id')}.md", digest
-
-
-def _written_report(record: Record) -> Iterator[tuple[str, str | None]]:
-    detail = record.detail
-    if isinstance(detail.get("path"), str) and isinstance(detail.get("sha256"), str):
-        yield detail["path"], detail["sha256"]
-
-
-def _no_documents(_record: Record) -> Iterator[tuple[str, str | None]]:
-    yield from ()
-
-
-_DOCUMENT_TOOLS: Mapping[str, Callable[[Record], Iterator[tuple[str, str | None]]]] = {
-    "save_plan": _saved_plan,
-    "write_report": _written_report,
-}
+        content = record.arguments.get("content")
+        if record.tool_name == "save_plan" and isinstance(content, Mapping) and isinstance(content.get("sha256"), str):
+            yield f"plans/{record.arguments.get('plan_id')}.md", content["sha256"]
+        path, digest = detail.get("path"), detail.get("sha256")
+        if record.tool_name == "write_report" and isinstance(path, str) and isinstance(digest, str):
+            yield path, digest
 
 
 def _parents(path: str) -> Sequence[str]:

@@ -27,8 +27,11 @@ MAX_GAP_LINES = 10
 
 def _warn_about_layout(reader: FieldReader, text: str, root: MappingNode) -> None:
     """Warn about each line of a scope that is easily overlooked."""
+    by_line: dict[int, list[tuple[ScalarNode, bool]]] = {}
+    for scalar, in_scope in _iter_scalars(root, in_scope=False):
+        by_line.setdefault(scalar.position.line, []).append((scalar, in_scope))
     lines, previous = text.split("\n"), 0
-    for number, scalars in _scalars_by_line(root).items():
+    for number, scalars in by_line.items():
         gap, previous = number - previous - 1, number
         if any(in_scope for _, in_scope in scalars):
             _warn_about_line(reader, [scalar for scalar, _ in scalars], lines[number].removesuffix("\r"), gap)
@@ -45,14 +48,6 @@ def _warn_about_line(reader: FieldReader, scalars: list[ScalarNode], line: str, 
     if any("**" in scalar.value for scalar in scalars) and "#" in line[scalars[-1].end.column :]:
         message = "A comment follows a pattern with ** on the same line"
         reader.add_warning(position, "comment-beside", message, "Move the comment to the line above, or remove it")
-
-
-def _scalars_by_line(root: MappingNode) -> dict[int, list[tuple[ScalarNode, bool]]]:
-    """Scalars by line, in order, each with whether it belongs to a scope."""
-    lines: dict[int, list[tuple[ScalarNode, bool]]] = {}
-    for scalar, in_scope in _iter_scalars(root, in_scope=False):
-        lines.setdefault(scalar.position.line, []).append((scalar, in_scope))
-    return lines
 
 
 def _iter_scalars(node: YamlNode, *, in_scope: bool) -> Iterator[tuple[ScalarNode, bool]]:
@@ -127,7 +122,12 @@ def parse(content: bytes, plan_id: str | None = None) -> ParsedPlan:
     findings = tuple(sorted([*head.findings, *reader.findings]))
     plan = None if has_error(findings) else Plan(plan_hash=plan_hash, **fields)
     body_hash = compute_body_hash(head.root, head.prose) if plan else None
-    return ParsedPlan(plan_hash, findings, plan, head.text, _top_level_scalars(head.root), body_hash)
+    scalars = {
+        key.value: value
+        for key, value in head.root.pairs
+        if isinstance(key, ScalarNode) and isinstance(value, ScalarNode)
+    }
+    return ParsedPlan(plan_hash, findings, plan, head.text, scalars, body_hash)
 
 
 def _read_fields(reader: FieldReader, root: MappingNode, plan_id: str | None) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def _read_fields(reader: FieldReader, root: MappingNode, plan_id: str | None) ->
         "approved_at": partial(_read_timestamp_or_null, reader),
         "expires": partial(_read_timestamp_or_null, reader),
         "scope": partial(read_scope, reader),
-        "limits": partial(_read_limits, reader),
+        "limits": lambda node: Limits(**reader.read_mapping(node, dict.fromkeys(LIMITS, reader.read_number))),
         "phases": partial(_read_phases, reader),
         "policy": partial(_read_policy, reader),
     }
@@ -165,12 +165,6 @@ def _read_on_key_line(reader: FieldReader, root: MappingNode, read: Callable[[Ya
     if isinstance(node, ScalarNode) and node.position.line != key.position.line:
         reader.add_error(node.position, "key", "The value is not on its key's line", "Write key: value on one line")
     return read(node)
-
-
-def _top_level_scalars(root: MappingNode) -> dict[str, ScalarNode]:
-    return {
-        key.value: value for key, value in root.pairs if isinstance(key, ScalarNode) and isinstance(value, ScalarNode)
-    }
 
 
 def _read_plan_id(reader: FieldReader, expected: str | None, node: YamlNode) -> str | None:
@@ -217,10 +211,6 @@ def _read_timestamp_or_null(reader: FieldReader, node: YamlNode) -> str | None:
     if isinstance(node, ScalarNode) and not node.quote and node.value in {"", "~", "null"}:
         return None
     return _read_timestamp(reader, node)
-
-
-def _read_limits(reader: FieldReader, node: YamlNode) -> Limits:
-    return Limits(**reader.read_mapping(node, dict.fromkeys(LIMITS, reader.read_number)))
 
 
 def _read_policy(reader: FieldReader, node: YamlNode) -> ContentPolicy:

@@ -3,7 +3,7 @@
 An operation is allowed if a pattern of the plan, and of the phase if it has a scope, matches; `deny` takes precedence.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kaiza.domain.paths.denial import DenyGlob, find_denial
@@ -103,28 +103,21 @@ def _is_move_covered(rule: MoveRule, requested: RequestedOperation) -> bool:
 
 def _describe_violation(scope: Scope, requested: RequestedOperation, *, only_phase: bool) -> ScopeViolation:
     denied = next(((glob.text, path) for path in requested.paths if (glob := _find_denial(scope, path))), None)
-    path = denied[1] if denied else _uncovered_path(scope, requested)
+    path = denied[1] if denied else requested.path
+    source = requested.source
+    if denied is None and source is not None and not any(rule.source.matches(source.parts) for rule in scope.move):
+        path = source  # no rule moves it, wherever to
+    others = (operation for operation in (MODIFY, CREATE, DELETE) if operation != requested.operation)
     return ScopeViolation(
         requested=requested,
         path=str(path),
         denied_by=denied[0] if denied else None,
         only_phase=only_phase,
-        allowed_operations=() if denied else tuple(_other_operations(scope, path, requested.operation)),
+        allowed_operations=()
+        if denied
+        else tuple(each for each in others if _is_covered(_patterns_for(scope, each), path)),
         nearest_patterns=() if denied else _nearest_patterns(scope, requested, path),
     )
-
-
-def _uncovered_path(scope: Scope, requested: RequestedOperation) -> RelPath:
-    """The path that no pattern matches; for a move the source, if no rule has it."""
-    if requested.source is not None and not any(rule.source.matches(requested.source.parts) for rule in scope.move):
-        return requested.source
-    return requested.path
-
-
-def _other_operations(scope: Scope, path: RelPath, operation: str) -> Iterator[str]:
-    for other in (MODIFY, CREATE, DELETE):
-        if other != operation and _is_covered(_patterns_for(scope, other), path):
-            yield other
 
 
 def _nearest_patterns(scope: Scope, requested: RequestedOperation, path: RelPath) -> tuple[str, ...]:

@@ -8,8 +8,7 @@ from kaiza.domain import errors
 from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.paths.shown_names import escape_name
-from kaiza.domain.references.finders import CONFIGURED_KINDS, choose_finder
-from kaiza.domain.references.reference import Reference, find_candidates
+from kaiza.domain.references import CONFIGURED_KINDS, Reference, choose_finder, find_candidates
 from kaiza.domain.text import lines
 from kaiza.tools.project.workspace_walk import visit_workspace
 from kaiza.tools.view import Answer, WalkEntry, WorkspaceView

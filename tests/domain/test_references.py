@@ -4,11 +4,18 @@ import orjson
 import pytest
 
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.domain.references.configuration import find_package_files, find_project_scripts, find_workflow_paths
-from kaiza.domain.references.finders import choose_finder
-from kaiza.domain.references.imports import find_python_imports, find_script_imports
-from kaiza.domain.references.links import find_html_links, find_markdown_links
-from kaiza.domain.references.reference import Reference, find_candidates
+from kaiza.domain.references import (
+    Reference,
+    choose_finder,
+    find_candidates,
+    find_html_links,
+    find_markdown_links,
+    find_package_files,
+    find_project_scripts,
+    find_python_imports,
+    find_script_imports,
+    find_workflow_paths,
+)
 
 HOSTILE_BYTES = 128 * 1024
 HOSTILE_UNITS = [
