@@ -1,11 +1,11 @@
 """`kaiza audit export`: write records byte for byte, so that others can verify them."""
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
 
 from kaiza.cli.console import arguments, audit_reader, output, record_filter
 from kaiza.cli.console.open_workspace import resolve_root
+from kaiza.domain.refusal import RefusedError
 from kaiza.render.terminal import format_count
 
 
@@ -27,33 +27,25 @@ def add(commands: arguments.Subparsers) -> None:
 
 def _run_export(args: argparse.Namespace) -> int:
     root = resolve_root(args)
-    lines = _selected_lines(root, record_filter.from_arguments(args, root))
+    selection = record_filter.from_arguments(args, root)
+    # Without a filter every line, because a damaged one is evidence.
+    is_unfiltered = selection == record_filter.MATCH_ALL
+    lines = (
+        line
+        for line, record in audit_reader.raw_lines(root)
+        if is_unfiltered or (record is not None and selection.matches(record))
+    )
     if args.output is None:
         for line in lines:
             output.write_json_bytes(line)
-    else:
-        count = _write_file(Path(args.output), lines)
-        output.print_error(f"Wrote {format_count(count, 'line')} to {args.output}")
-    return output.SUCCESS
-
-
-def _selected_lines(root: str, selection: record_filter.RecordFilter) -> Iterator[bytes]:
-    """The lines of matching records; without a filter every line, because a damaged one is evidence."""
-    is_unfiltered = selection == record_filter.MATCH_ALL
-    for line, record in audit_reader.raw_lines(root):
-        if is_unfiltered or (record is not None and selection.matches(record)):
-            yield line
-
-
-def _write_file(target: Path, lines: Iterator[bytes]) -> int:
+        return output.SUCCESS
     count = 0
     try:
-        with target.open("xb") as file:
+        with Path(args.output).open("xb") as file:
             for line in lines:
                 file.write(line)
                 count += 1
     except FileExistsError:
-        raise output.CommandError(
-            f"{target} exists already. Name another file with --output.", output.FAILURE
-        ) from None
-    return count
+        raise RefusedError(f"{args.output} exists already. Name another file with --output.") from None
+    output.print_error(f"Wrote {format_count(count, 'line')} to {args.output}")
+    return output.SUCCESS

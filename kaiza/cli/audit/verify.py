@@ -6,6 +6,7 @@ from typing import Any
 
 from kaiza.cli.console import arguments, audit_reader, output
 from kaiza.cli.console.open_workspace import open_workspace, resolve_root
+from kaiza.domain.refusal import RefusedError
 from kaiza.queries import audit_log
 from kaiza.render import log_verdict
 
@@ -69,7 +70,7 @@ def _run_verify(args: argparse.Namespace) -> int:
 def _run_head(args: argparse.Namespace) -> int:
     last = audit_reader.last_record(resolve_root(args))
     if last is None:
-        raise output.CommandError("The audit log is empty, so there is no checkpoint to save.", output.FAILURE)
+        raise RefusedError("The audit log is empty, so there is no checkpoint to save.")
     if args.json:
         output.print_json({"seq": last["seq"], "entry_hash": last["entry_hash"]})
     else:

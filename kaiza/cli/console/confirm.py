@@ -4,7 +4,7 @@ import os
 import termios
 from collections.abc import Callable
 
-from kaiza.cli.console.output import CommandError
+from kaiza.domain.refusal import UndeterminedError
 from kaiza.render.terminal import display_width, escape, wrap
 
 _TTY_PATH = "/dev/tty"
@@ -21,7 +21,10 @@ def confirm_by_typing(facts: str, word: str, missing: str | None = None) -> bool
         "This needs a person's confirmation at a terminal, and there is none here. "
         f"Run the command in your own terminal; it will ask you to type {word}."
     )
-    return _prompt(facts, _question(word), missing) == word
+    # A long word has a line of its own, so that it can be copied.
+    short = f"Type {word} to confirm, anything else to cancel: "
+    long = f"Type this to confirm, anything else to cancel:\n{word}\n> "
+    return _prompt(facts, lambda columns: short if display_width(short) < columns else long, missing) == word
 
 
 def ask_line(question: str, default: str, missing: str) -> str:
@@ -29,23 +32,16 @@ def ask_line(question: str, default: str, missing: str) -> str:
     return _prompt("", lambda _columns: f"{question} [{escape(default)}]: ", missing) or default
 
 
-def _question(word: str) -> Callable[[int], str]:
-    """The question for a terminal of so many columns; a long word has a line of its own, so that it can be copied."""
-    short = f"Type {word} to confirm, anything else to cancel: "
-    long = f"Type this to confirm, anything else to cancel:\n{word}\n> "
-    return lambda columns: short if display_width(short) < columns else long
-
-
 def _prompt(facts: str, question: Callable[[int], str], missing: str) -> str:
-    """The line typed after the question; a CommandError with `missing` if there is no terminal."""
+    """The line typed after the question, which may depend on the terminal's columns; refused with `missing`."""
     # Standard input may be a pipe that an agent controls, so the terminal itself is opened. O_NOCTTY: opening a
     # terminal must never make it the controlling one of a process that had none.
     try:
         terminal = os.open(_TTY_PATH, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
-        raise CommandError(missing) from error
+        raise UndeterminedError(missing) from error
     try:
-        columns = _column_count(terminal)
+        columns = os.get_terminal_size(terminal).columns or _DEFAULT_COLUMNS
         _write_all(terminal, "".join(f"{line}\n" for line in wrap(facts.split("\n"), columns)) + "\n" if facts else "")
         # Discard what was typed or pasted before the question: it cannot be an answer to it.
         termios.tcflush(terminal, termios.TCIFLUSH)
@@ -53,10 +49,6 @@ def _prompt(facts: str, question: Callable[[int], str], missing: str) -> str:
         return _read_line(terminal).decode("utf-8", "replace").strip()
     finally:
         os.close(terminal)
-
-
-def _column_count(terminal: int) -> int:
-    return os.get_terminal_size(terminal).columns or _DEFAULT_COLUMNS
 
 
 def _write_all(terminal: int, text: str) -> None:

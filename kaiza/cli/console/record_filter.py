@@ -3,7 +3,7 @@
 import argparse
 import os
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -45,22 +45,17 @@ class RecordFilter:
 
     def matches(self, record: Record) -> bool:
         """Whether the record meets every condition."""
-        return (
-            all(_is_one_of(record.members.get(name), values) for name, values in self.field_values.items())
-            and self._is_in_session(record.session_id)
-            and self._is_in_time(record.timestamp)
-            and (self.path is None or any(map(self.path, recorded_paths(record))))
-        )
-
-    def _is_in_session(self, session_id: object) -> bool:
-        return self.session is None or (isinstance(session_id, str) and session_id.startswith(self.session))
-
-    def _is_in_time(self, timestamp: str) -> bool:
-        return (self.since is None or timestamp >= self.since) and (self.until is None or timestamp < self.until)
-
-
-def _is_one_of(value: object, values: Container[str]) -> bool:
-    return isinstance(value, str) and value in values
+        # The log may come from elsewhere, so a member can be of any type.
+        for name, allowed in self.field_values.items():
+            value = record.members.get(name)
+            if not isinstance(value, str) or value not in allowed:
+                return False
+        session_id, timestamp = record.session_id, record.timestamp
+        if self.session is not None and not (isinstance(session_id, str) and session_id.startswith(self.session)):
+            return False
+        if timestamp < (self.since or "") or (self.until is not None and timestamp >= self.until):
+            return False
+        return self.path is None or any(map(self.path, recorded_paths(record)))
 
 
 MATCH_ALL = RecordFilter({})
@@ -95,30 +90,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def from_arguments(args: argparse.Namespace, root: str) -> RecordFilter:
     """The filter that the options describe."""
     values = {name: getattr(args, option) for option, name in _OPTION_FIELDS.items()}
-    values["plan_id"] = [_plan_id(root, prefix) for prefix in args.plan or ()]
+    names = os.listdir(f"{root}/plans") if args.plan else []  # noqa: PTH208  names are enough
+    plan_ids = [name.removesuffix(PLAN_SUFFIX) for name in names if name.endswith(PLAN_SUFFIX)]
+    values["plan_id"] = []
+    for prefix in args.plan or ():
+        matching = [plan_id for plan_id in plan_ids if plan_id.startswith(prefix) and is_plan_id(plan_id)]
+        # The text itself if there is none, as after its file was removed.
+        values["plan_id"].append(resolve_id(matching, prefix, "plan", PLAN_ADVICE) if matching else prefix)
     field_values = {name: frozenset(allowed) for name, allowed in values.items() if allowed}
     return RecordFilter(field_values, args.session, args.path, args.since, args.until)
-
-
-def _plan_id(root: str, prefix: str) -> str:
-    """The plan in plans/ whose id begins so; the text itself where there is none, as after its file was removed."""
-    names = (name.removesuffix(PLAN_SUFFIX) for name in os.listdir(f"{root}/plans") if name.endswith(PLAN_SUFFIX))  # noqa: PTH208  names
-    matching = [name for name in names if name.startswith(prefix) and is_plan_id(name)]
-    return resolve_id(matching, prefix, "plan", PLAN_ADVICE) if matching else prefix
 
 
 def _parse_path(text: str) -> Callable[[str], bool]:
     if any(sign in text for sign in _GLOB_CHARACTERS):
         try:
-            return _glob_matcher(Glob.parse(text))
+            glob = Glob.parse(text)
         except GlobError as error:
             raise argparse.ArgumentTypeError(f"{error.message}. {error.fix}") from None
+        return lambda path: glob.matches(_path_parts(path))
     prefix = _path_parts(text)
     return lambda path: _path_parts(path)[: len(prefix)] == prefix
-
-
-def _glob_matcher(glob: Glob) -> Callable[[str], bool]:
-    return lambda path: glob.matches(_path_parts(path))
 
 
 def _path_parts(path: str) -> Sequence[str]:

@@ -15,7 +15,10 @@ from kaiza.domain.refusal import RefusedError, UndeterminedError
 
 def run(name: str, module: str, argv: Sequence[str]) -> int:
     """Parse the arguments, run the command, and return the exit status."""
-    _escape_unencodable_names()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A name of a file may have characters that the output's encoding lacks.
+            stream.reconfigure(errors="backslashreplace")
     parser = CommandParser(prog=f"kaiza {name}")
     import_module(module).add(parser)
     args, unknown = parser.parse_known_args(argv)
@@ -26,7 +29,10 @@ def run(name: str, module: str, argv: Sequence[str]) -> int:
         status = _run_action(args)
         sys.stdout.flush()
     except BrokenPipeError:
-        _discard_output()
+        # The reader closed the pipe, and Python flushes again at exit.
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
     return status
 
 
@@ -51,17 +57,3 @@ def _run_action(args: argparse.Namespace) -> int:
         where = error.filename or "the disk"
         output.print_error(f"kaiza: {where}: {error.strerror}. Correct that, then run the command again.")
         return output.UNDETERMINED
-
-
-def _escape_unencodable_names() -> None:
-    """Escape characters of file names that the output's encoding lacks, instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def _discard_output() -> None:
-    """Send the rest of the output to /dev/null: the reader closed the pipe, and Python flushes again at exit."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())
-    os.close(null)

@@ -7,7 +7,7 @@ from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, require_plan
 from kaiza.decisions import approve_plan
-from kaiza.domain.refusal import RefusedError
+from kaiza.domain.refusal import RefusedError, UndeterminedError
 from kaiza.queries.workspaces import Workspace, find_person_name
 from kaiza.render import plans
 
@@ -56,9 +56,9 @@ def _run_approve(args: argparse.Namespace) -> int:
             try:
                 approved.append(_approve(workspace, plan_id, person, key))
             except RefusedError as refusal:
-                if len(plan_ids) == 1:
+                if len(plan_ids) == 1 or isinstance(refusal, UndeterminedError):
                     raise
-                # What is wrong with one of several plans does not stop the others.
+                # What is wrong with one of several plans does not stop the others; a missing terminal does.
                 output.print_error(f"{plan_id}: {refusal.message}")
     if args.json:
         documents = [

@@ -8,6 +8,7 @@ from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.decisions import thaw
 from kaiza.domain.audit.projection import Freeze
+from kaiza.domain.refusal import RefusedError
 from kaiza.queries.workspaces import find_person_name
 from kaiza.render.terminal import escape, format_time
 
@@ -32,7 +33,7 @@ def _run_thaw(args: argparse.Namespace) -> int:
         proposal = thaw.propose(workspace)
         facts = [*describe_freeze(proposal.freeze), f"{escape(name)} lifts this: changes are allowed again."]
         if not confirm_by_typing("\n".join(facts), "thaw"):
-            raise output.CommandError("Cancelled. The workspace is still frozen.", output.FAILURE)
+            raise RefusedError("Cancelled. The workspace is still frozen.")
         thaw.decide(workspace, proposal, name)
     if args.json:
         output.print_json({"frozen": False})

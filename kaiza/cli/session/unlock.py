@@ -9,8 +9,9 @@ from kaiza.cli.console.id_prefix import resolve_id
 from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.decisions import unlock
 from kaiza.domain.audit.projection import RoleLock
+from kaiza.domain.refusal import RefusedError
 from kaiza.domain.roles import describe_role
-from kaiza.queries.workspaces import Workspace, find_person_name
+from kaiza.queries.workspaces import find_person_name
 from kaiza.render.terminal import escape, format_time
 
 
@@ -41,25 +42,23 @@ def add(commands: arguments.Subparsers) -> None:
 def _run_unlock(args: argparse.Namespace) -> int:
     name = find_person_name(args.name)
     with open_workspace(args) as workspace:
-        role = args.role or (_session_role(workspace, args.session) if args.session else None)
+        role = args.role
+        if args.session:
+            # Of sessions that have ended, only those whose refusal locked their role.
+            state = workspace.audit_state
+            roles_by_id = {session.session_id: session.role for session in state.sessions.values()}
+            roles_by_id |= {lock.session_id: lock.role for lock in state.locks.values() if lock.session_id}
+            role = roles_by_id[resolve_id(roles_by_id, args.session, "open session", "`kaiza status` lists them.")]
         proposal = unlock.propose(workspace, role)
         facts = [line for lock in proposal.locks for line in describe_lock(lock)]
         if not confirm_by_typing("\n".join([*facts, f"{escape(name)} unlocks this."]), "unlock"):
-            raise output.CommandError("Cancelled. Nothing was unlocked.", output.FAILURE)
+            raise RefusedError("Cancelled. Nothing was unlocked.")
         unlocked = unlock.decide(workspace, proposal, name)
     if args.json:
         output.print_json({"unlocked": unlocked.roles})
     else:
         output.print_lines([f"Unlocked: {escape(', '.join(describe_role(role) for role in unlocked.roles))}."])
     return output.SUCCESS
-
-
-def _session_role(workspace: Workspace, prefix: str) -> str:
-    """The role of the one session, open or locked, whose id begins with the prefix."""
-    state = workspace.audit_state
-    roles_by_id = {session.session_id: session.role for session in state.sessions.values()}
-    roles_by_id |= {lock.session_id: lock.role for lock in state.locks.values() if lock.session_id}
-    return roles_by_id[resolve_id(roles_by_id, prefix, "open session", "`kaiza status` lists them.")]
 
 
 def describe_lock(lock: RoleLock) -> Iterator[str]:

@@ -48,7 +48,10 @@ def _run_adopt(args: argparse.Namespace) -> int:
         if args.json:
             output.print_json({"adopted": True, "records": adopted.adopted_seq})
         elif is_foreign:
-            output.print_sentences(_next_steps(workspace))
+            state = workspace.audit_state
+            restrictions = {"frozen": state.frozen, "locked": sorted(state.locks), "withdrawn": state.withdrawn}
+            advice = "Plans need your approval before they allow changes: `kaiza plan list` shows them."
+            output.print_sentences([f"Adopted. {advice}", *_restriction_lines(restrictions)])
         else:
             output.print_sentences(["Adopted. A running server applies settings when it is started again."])
     return output.SUCCESS
@@ -109,10 +112,3 @@ def _restriction_lines(arrival: Mapping[str, Any]) -> Iterator[str]:
         yield f"Locked until `kaiza session unlock`: {', '.join(map(escape, arrival['locked']))}"
     if arrival["withdrawn"]:
         yield f"{format_count(len(arrival['withdrawn']), 'plan')} withdrawn until `kaiza plan approve`."
-
-
-def _next_steps(workspace: Workspace) -> Iterator[str]:
-    yield "Adopted. Plans need your approval before they allow changes: `kaiza plan list` shows them."
-    state = workspace.audit_state
-    arrival = {"frozen": state.frozen, "locked": sorted(state.locks), "withdrawn": state.withdrawn}
-    yield from _restriction_lines(arrival)
