@@ -220,7 +220,7 @@ import os, sys
 sys.path[:0] = {path!r}
 from kaiza.domain import errors
 from kaiza.tools.context import context_list_caches, context_resolve
-from kaiza.cli.context.resolve import CommandView
+from kaiza.queries.context_caches import UntimedView
 fd = os.open({root!r}, os.O_RDONLY)  # before: pytest makes the directories above unreachable for others
 if os.geteuid() == 0:
     os.setgid(65534); os.setuid(65534)
@@ -235,7 +235,7 @@ except errors.SystemError as error:
 @pytest.mark.rows("S0-14", "S0-21")
 def test_denied_inside_a_cache_is_an_io_error_and_on_the_way_to_it_a_missing_cache(directory, workspace):
     def code():
-        resolve = 'context_resolve.run(context_resolve.Request("minimal", "hello", 100), CommandView(fd))'
+        resolve = 'context_resolve.run(context_resolve.Request("minimal", "hello", 100), UntimedView(fd))'
         return run_as_nobody(workspace, resolve).strip()
 
     make_readable(workspace)
@@ -260,7 +260,7 @@ def test_a_cache_that_cannot_be_reached_is_listed_beside_the_others(directory, w
     make_readable(workspace)
     (directory.parent / "closed").chmod(0)
     printed = run_as_nobody(
-        workspace, "print(context_list_caches.run(context_list_caches.Request(), CommandView(fd)).output)"
+        workspace, "print(context_list_caches.run(context_list_caches.Request(), UntimedView(fd)).output)"
     )
     (directory.parent / "closed").chmod(0o755)
 
