@@ -14,9 +14,10 @@ from kaiza.store.audit.damage_mark import is_damage
 from kaiza.store.audit.reader import read_records
 from kaiza.store.audit.verification.verify import verdict_output, verify_log
 from kaiza.store.disk import state_dir
+from kaiza.store.open_changes import find_abandoned
 from kaiza.store.trust.binding import read_binding
 
-__all__ = ["is_damage"]
+__all__ = ["find_abandoned", "is_damage"]
 
 Progress = Callable[[int, int], None]
 

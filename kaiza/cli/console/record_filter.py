@@ -16,7 +16,6 @@ from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
 from kaiza.domain.plans.plan import is_plan_id
 from kaiza.domain.timestamps import format_timestamp
-from kaiza.render.records import recorded_paths
 
 _OPTION_FIELDS = {
     "tool": "tool_name",
