@@ -24,7 +24,7 @@ from kaiza.queries.undoable_changes import diff_changes, read_changes
 from kaiza.queries.workspaces import require_sound_log
 from kaiza.render.terminal import escape_name
 from kaiza.store.changes.directory_handles import read_created, remove_empty_tree, restore_directories
-from kaiza.store.changes.held_contents import store_held_content
+from kaiza.store.changes.staging import store_held_content
 from kaiza.store.crash_recovery import recover
 from kaiza.store.disk import disk_reserve
 from kaiza.store.tool_view import ToolView

@@ -13,12 +13,19 @@ from kaiza.domain import errors
 from kaiza.domain.audit.inverse_changes import is_rolled_back, took_effect
 from kaiza.domain.audit.record import Body, Record, is_well_formed, new_body
 from kaiza.store.audit.reader import read_records
-from kaiza.store.open_changes import find_abandoned, has_abandoned, hold_lock, is_recovery_due, writer_of
+from kaiza.store.open_changes import (
+    FileState,
+    comparable_paths,
+    compare_files,
+    find_abandoned,
+    has_abandoned,
+    hold_lock,
+    is_recovery_due,
+    writer_of,
+)
 from kaiza.store.workspace import Workspace
 
 if TYPE_CHECKING:
-    from kaiza.domain.paths.rel_path import RelPath
-    from kaiza.store.changes.intended_files import FileState
     from kaiza.store.changes.journal import ForeignJournal
     from kaiza.store.changes.recovery import RecordedIntent, RecoveryResult
 
@@ -76,7 +83,7 @@ class ForeignChange:
     """Whether neither an outcome nor a recovery of it is recorded."""
     is_in_use: bool
     """Whether its writer may be alive; then it must not be settled."""
-    states: "Sequence[FileState]"
+    states: Sequence[FileState]
     """How the files are now, one for each change of the intent; empty where a path is protected."""
 
 
@@ -91,7 +98,7 @@ def find_foreign_changes(workspace: Workspace) -> Iterator[ForeignChange]:
             writers = {journal.liveness_id, writer_of(intent) if intent is not None else ""}
             is_claimed = claimed is not None and claimed.origin == "foreign"
             is_in_use = not is_claimed or not all(map(workspace.transactions.is_dead, writers))
-            states = _compare_files(workspace, intent.changes) if intent is not None else []
+            states = compare_files(workspace, intent.changes) if intent is not None else []
             yield ForeignChange(journal, intent, is_open, is_in_use, states)
         finally:
             if claimed is not None and claimed.journal is not None:
@@ -134,7 +141,14 @@ class _CrashRecovery:
         return reports
 
     def _recover_all(self) -> list[dict[str, Any]]:
-        reports = self._recover_journals()
+        reports: list[dict[str, Any]] = []
+        try:
+            if self.workspace.has_journals():
+                intents = list(self.workspace.audit_state.intents)
+                results = self.workspace.transactions.recover(self._find_intent, intents)
+                reports += [self._record_journal(result) for result in results]
+        except (OSError, errors.SystemError) as refused:
+            reports = [_report_failure(refused)]
         has_journal = {report["request_id"] for report in reports}
         try:
             # The newest first: intents that came with a clone do not delay the recovery of our own.
@@ -149,15 +163,6 @@ class _CrashRecovery:
         except (OSError, errors.SystemError) as refused:
             reports.append(_report_failure(refused))
         return reports
-
-    def _recover_journals(self) -> list[dict[str, Any]]:
-        try:
-            if not self.workspace.has_journals():
-                return []
-            results = self.workspace.transactions.recover(self._find_intent, list(self.workspace.audit_state.intents))
-            return [self._record_journal(result) for result in results]
-        except (OSError, errors.SystemError) as refused:
-            return [_report_failure(refused)]
 
     def _record_journal(self, recovered: "RecoveryResult") -> dict[str, Any]:
         """Record what was done about one journal, and report it."""
@@ -196,11 +201,11 @@ class _CrashRecovery:
 
     def _decide_without_journal(self, txn: str, intent: Record) -> str:
         """Compare the files with the hashes of an intent: all new, all old, or `unknown`."""
-        touched = _comparable_paths(self.workspace, intent.changes)
+        touched = comparable_paths(self.workspace, intent.changes)
         if touched is None:
             return "unknown"
         self.workspace.transactions.remove_leftovers(txn, touched)
-        states = _compare_files(self.workspace, intent.changes)
+        states = compare_files(self.workspace, intent.changes)
         if all(state in ("after", "both") for state in states):
             return "applied"
         return "not_applied" if all(state in ("before", "both") for state in states) else "unknown"
@@ -215,7 +220,7 @@ class _CrashRecovery:
         if intent is not None and change.is_open:
             result, members = self._decide_without_journal(txn, intent), self._members_of(txn, intent)
         elif intent is not None:
-            self.workspace.transactions.remove_leftovers(txn, _comparable_paths(self.workspace, intent.changes) or ())
+            self.workspace.transactions.remove_leftovers(txn, comparable_paths(self.workspace, intent.changes) or ())
         left = [{"path": moved_to, "reason": "foreign"}]
         detail = {"result": result, "journal": txn, "left": left, "found_by": self.request_id, "person": person}
         detail |= members.pop("detail", {})
@@ -274,20 +279,6 @@ def _find_intents(root: str, txns: set[str]) -> dict[str, tuple[Record, bool]]:
             found[txn] = (record, txn not in closed)
         closed.add(txn)
     return found
-
-
-def _comparable_paths(workspace: Workspace, changes: Sequence[Mapping[str, Any]]) -> "list[RelPath] | None":
-    from kaiza.store.changes.intended_files import comparable_paths  # noqa: PLC0415  as above
-
-    return comparable_paths(changes, workspace.is_unreadable)
-
-
-def _compare_files(workspace: Workspace, changes: Sequence[Mapping[str, Any]]) -> "list[FileState]":
-    """How the file of each change is now; empty where a path is protected."""
-    from kaiza.store.changes.intended_files import compare_files  # noqa: PLC0415  as above
-
-    is_comparable = _comparable_paths(workspace, changes) is not None
-    return list(compare_files(workspace.files, changes)) if is_comparable else []
 
 
 def _report_failure(refused: Exception) -> dict[str, Any]:

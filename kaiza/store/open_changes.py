@@ -1,12 +1,21 @@
-"""Changes that a dead process began and did not finish. Only finds them; `store.crash_recovery` settles them."""
+"""Changes that a dead process began and did not finish, and how their files compare with the hashes in the intents.
+
+Only finds them; `store.crash_recovery` settles them.
+"""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any, Literal
 
+from kaiza.domain import errors
 from kaiza.domain.audit.record import Record
+from kaiza.domain.paths.protected_names import is_control_plane
+from kaiza.domain.paths.rel_path import RelPath, parse
 from kaiza.store.disk import lock_timeouts, state_dir
+from kaiza.store.disk.byte_io import hash_content
 from kaiza.store.disk.file_lock import FileLock
+from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.workspace import Workspace
 
 _LOCK_NAME = "recovery.lock"
@@ -57,3 +66,41 @@ def hold_lock(root: str) -> Iterator[None]:
         yield
     finally:
         lock.close()
+
+
+MAX_HASHED_BYTES = 1 << 30
+_UNKNOWN_HASH = ""
+FileState = Literal["before", "after", "both", "other"]
+"""`both` where the change leaves the content as it was."""
+
+
+def comparable_paths(workspace: Workspace, changes: Sequence[Mapping[str, Any]]) -> list[RelPath] | None:
+    """Every path that the changes touch; None where one is protected or no path."""
+    try:
+        touched = [parse(path) for change in changes for path in (change["path"], change["source"]) if path]
+    except errors.SystemError:
+        return None
+    # The log may have come with a clone: its intent must not reveal whether a guessed hash is that of a secret.
+    return None if any(is_control_plane(path) or workspace.is_unreadable(path) for path in touched) else touched
+
+
+def compare_files(workspace: Workspace, changes: Sequence[Mapping[str, Any]]) -> list[FileState]:
+    """How the file of each change is now; empty where a path is protected."""
+    states: list[FileState] = []
+    for change in changes if comparable_paths(workspace, changes) is not None else ():
+        current = _hash_file(workspace.files, change["path"])
+        is_before = current == (change["before_hash"] if change["source"] is None else None)
+        is_after = current == change["after_hash"]
+        states.append("both" if is_before and is_after else "after" if is_after else "before" if is_before else "other")
+    return states
+
+
+def _hash_file(files: ConfinedRoot, path: str) -> str | None:
+    """SHA-256 of a file; None where there is none, `_UNKNOWN_HASH` where it cannot be read or is too large."""
+    try:
+        with files.open_file(parse(path), lambda _real: None) as file:
+            if file.size > MAX_HASHED_BYTES:
+                return _UNKNOWN_HASH
+            return hash_content(file.chunks())
+    except errors.SystemError as error:
+        return None if error.error_code == "FILE_NOT_FOUND" else _UNKNOWN_HASH

@@ -228,7 +228,7 @@ class Workspace:
 
     def has_journals(self) -> bool:
         """Whether there is a journal of an unfinished change, including one that another process is making."""
-        return not self.binding.is_foreign and not self.journals.is_empty()
+        return not self.binding.is_foreign and self.journals.count() > 0
 
     def count_journals(self) -> int:
         """Number of journals that there are, also of those that came with the workspace. OSError if unreadable."""

@@ -79,7 +79,9 @@ class BlobStore:
         dir_fd = self.kaiza_dir.open_directory("objects")
         # An existing blob is only reused after it was verified: a damaged one is written anew. It is fsynced again,
         # because the change that wrote it may not have come to its own sync.
-        fd = _open_sound_blob(digest, dir_fd) if pack else None
+        fd = None
+        for name in (digest + PACKED_SUFFIX, digest) if pack else ():
+            fd = _open_if_sound(name, digest, dir_fd) if fd is None else fd
         batch.add(_write_blob(digest, content, dir_fd, pack=pack) if fd is None else fd)
         batch.add_borrowed(dir_fd)
 
@@ -133,12 +135,6 @@ class BlobStore:
             return None
 
 
-def _open_sound_blob(digest: str, dir_fd: int) -> int | None:
-    """Open a blob of a small content, packed or not; None where there is none or it is damaged."""
-    packed = _open_if_sound(digest + PACKED_SUFFIX, digest, dir_fd)
-    return _open_if_sound(digest, digest, dir_fd) if packed is None else packed
-
-
 def _open_if_sound(name: str, digest: str, dir_fd: int) -> int | None:
     try:
         fd = os.open(name, _OPEN, dir_fd=dir_fd)
@@ -146,18 +142,16 @@ def _open_if_sound(name: str, digest: str, dir_fd: int) -> int | None:
         return None
     found = None
     with suppress(OSError, zlib.error):
-        found = hash_content(_decompress_file(fd) if name != digest else _read_small(fd))
+        if name != digest:
+            found = hash_content(_decompress_file(fd))
+        elif os.fstat(fd).st_size <= MAX_PACKED_BYTES:  # a planted file of any size may have the name
+            found = hash_content(read_all(fd))
     if found == digest:
         with suppress(PermissionError):  # of another account
             os.utime(fd)  # used again: a cleanup that is under way leaves it alone
         return fd
     os.close(fd)
     return None
-
-
-def _read_small(fd: int) -> Iterator[bytes]:
-    # A planted file of any size may have the name.
-    return read_all(fd) if os.fstat(fd).st_size <= MAX_PACKED_BYTES else iter(())
 
 
 def _write_blob(digest: str, content: Iterable[bytes], dir_fd: int, *, pack: bool) -> int:
@@ -170,7 +164,11 @@ def _write_blob(digest: str, content: Iterable[bytes], dir_fd: int, *, pack: boo
         hashed = update_hash(check, content)
         write_all(fd, _compress_chunks(hashed) if pack else hashed)
         if check.hexdigest() != digest:
-            raise _changed_error(check.hexdigest(), digest)  # noqa: TRY301 (one cleanup for every failure)
+            raise errors.SystemError.tool_failure(  # noqa: TRY301 (one cleanup for every failure)
+                "HASH_MISMATCH",
+                human_message="The file changed while it was being read. Read it again.",
+                cause={"expected_hash": digest, "current_hash": check.hexdigest()},
+            )
         os.rename(draft, digest + PACKED_SUFFIX if pack else digest, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
     except BaseException:
         os.close(fd)
@@ -210,12 +208,4 @@ def _lost_error(digest: str, error: Exception | None = None) -> errors.SystemErr
         "FILE_READ_FAILED",
         human_message="The stored earlier content is missing or damaged. It cannot be restored.",
         cause={**(describe_exception(error) if error else {}), "hash": digest},
-    )
-
-
-def _changed_error(actual: str, expected: str) -> errors.SystemError:
-    return errors.SystemError.tool_failure(
-        "HASH_MISMATCH",
-        human_message="The file changed while it was being read. Read it again.",
-        cause={"expected_hash": expected, "current_hash": actual},
     )

@@ -144,7 +144,8 @@ def restore_directories(files: ConfinedRoot, paths: Iterable[RelPath]) -> None:
 
 def record_created(kaiza_dir: KaizaDir, key: StateKey, paths: Iterable[RelPath]) -> None:
     """Append to the list of directories that Kaiza created: an undo may remove these, and no others."""
-    lines = "".join(json.dumps([path, _created_code(key, path)]) + "\n" for path in map(str, paths))
+    coded = ([path, key.compute_code(_CREATED, _encode_text(path))] for path in map(str, paths))
+    lines = "".join(json.dumps(pair) + "\n" for pair in coded)
     if lines:
         with OwnedDescriptor(os.open("list", _APPEND, 0o600, dir_fd=kaiza_dir.open_directory("made"))) as file:
             write_all(file.fd, [lines.encode()])
@@ -160,10 +161,6 @@ def read_created(kaiza_dir: KaizaDir, key: StateKey) -> set[str]:
             case [str(path), str(code)] if key.is_valid_code(code, _CREATED, _encode_text(path)):
                 created.add(path)
     return created
-
-
-def _created_code(key: StateKey, path: str) -> str:
-    return key.compute_code(_CREATED, _encode_text(path))
 
 
 def _encode_text(path: str) -> bytes:

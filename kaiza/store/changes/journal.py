@@ -88,19 +88,15 @@ class TransactionJournal:
     def retire(self, operations: Iterable[Operation], *, are_modes_recorded: bool) -> None:
         """Take the journal away, as the change is complete; it is kept only where an undo needs metadata from it."""
         if any(each.has_unique_metadata(is_mode_recorded=are_modes_recorded) for each in operations):
-            self._archive()
+            os.rename(
+                self.txn,
+                self.txn,
+                src_dir_fd=self.kaiza_dir.open_directory("journal"),
+                dst_dir_fd=self.kaiza_dir.open_directory("done"),
+            )
+            self.close()
         else:
             self.delete()
-
-    def _archive(self) -> None:
-        """Move the journal to the finished ones, where an undo finds the metadata that files had."""
-        os.rename(
-            self.txn,
-            self.txn,
-            src_dir_fd=self.kaiza_dir.open_directory("journal"),
-            dst_dir_fd=self.kaiza_dir.open_directory("done"),
-        )
-        self.close()
 
     def close(self) -> None:
         """Close the file and release its lock. A journal that was neither deleted nor archived is left to recovery."""
@@ -143,7 +139,14 @@ class JournalStore:
         if not _NAME.fullmatch(txn):
             raise ValueError("not a name for a journal")
         first_line = {"state": self.state_key.state_id, "live": live, **head}
-        journal = self._create_locked(txn)
+        while True:
+            fd = os.open(txn, _CREATE, 0o600, dir_fd=self.kaiza_dir.open_directory("journal"))
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            # Between open and flock, a recovery may have taken the empty file for abandoned and deleted it.
+            if os.fstat(fd).st_nlink:
+                break
+            os.close(fd)
+        journal = TransactionJournal(self.kaiza_dir, self.state_key, txn, fd)
         try:
             journal.append(first_line)
         except BaseException:
@@ -152,23 +155,10 @@ class JournalStore:
             raise
         return journal
 
-    def _create_locked(self, txn: str) -> TransactionJournal:
-        while True:
-            fd = os.open(txn, _CREATE, 0o600, dir_fd=self.kaiza_dir.open_directory("journal"))
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            # Between open and flock, a recovery may have taken the empty file for abandoned and deleted it.
-            if os.fstat(fd).st_nlink:
-                return TransactionJournal(self.kaiza_dir, self.state_key, txn, fd)
-            os.close(fd)
-
     def has_pending(self, txn: str) -> bool:
         """Whether a transaction is under way or waits for recovery."""
         dir_fd = self.kaiza_dir.find_directory("journal")
         return dir_fd is not None and txn in os.listdir(dir_fd)  # noqa: PTH208 (of a descriptor)
-
-    def is_empty(self) -> bool:
-        """Whether no transaction is under way and none waits for recovery."""
-        return self.count() == 0
 
     def count(self) -> int:
         """Number of entries among the journals, valid or not."""

@@ -151,10 +151,16 @@ class ActiveOperation:
         if self.operation.kind == "put":
             return
         # Checked after the rename and read whole: between the preflight and the rename the file was not ours.
-        self.displaced = snapshot(self.directory_fd, self._displaced_name(), lone=True)
-        if self._is_expected(self.displaced):
+        is_move, metadata = self.operation.kind == "move", self.operation.metadata
+        displaced = self.displaced = snapshot(self.directory_fd, self.name if is_move else self.temp, lone=True)
+        if (
+            displaced is not None
+            and displaced.link_count == 1  # linked since the preflight: the other name would keep the old content
+            and displaced.digest == self.operation.before_hash
+            and metadata in (None, displaced.metadata)
+        ):
             return
-        if self.operation.kind == "move":  # undone here: `roll_back` leaves a file that it does not recognize
+        if is_move:  # undone here: `roll_back` leaves a file that it does not recognize
             self.is_done = False
             atomic_rename.rename_noreplace(self.directory_fd, self.name, *self.source_location)
         raise mismatch_error(self.operation.source or self.operation.path, self.operation.before_hash, None)
@@ -189,17 +195,6 @@ class ActiveOperation:
             os.unlink(self.temp, dir_fd=self.directory_fd)
         elif inode_at(self.directory_fd, self.temp) is not None:
             self._store_temporary()
-
-    def _displaced_name(self) -> bytes:
-        return self.name if self.operation.kind == "move" else self.temp
-
-    def _is_expected(self, displaced: FileSnapshot | None) -> bool:
-        return (
-            displaced is not None
-            and displaced.link_count == 1  # linked since the preflight: the other name would keep the old content
-            and displaced.digest == self.operation.before_hash
-            and (self.operation.metadata is None or displaced.metadata == self.operation.metadata)
-        )
 
     def _undo_delete(self) -> str | None:
         try:

@@ -100,7 +100,10 @@ class Preflight:
     def _require_present(self, path: RelPath, change: Change, *, allow_read_only: bool = False) -> FileSnapshot:
         """Require that the file exists, has the expected hash and can be replaced."""
         try:
-            current = self._snapshot_file(path, _known_digests(change))
+            # The hash that the tool read, by the file's stamp: an unchanged file is not read again. A forged stamp
+            # gains nothing: what an operation displaces is always read whole.
+            stamp, digest = change.stat_signature, change.before_hash
+            current = self._snapshot_file(path, {stamp: digest} if stamp and digest else NO_KNOWN_DIGESTS)
         except OSError as error:
             raise to_write_error(error, self._files, path, missing="FILE_NOT_FOUND") from error
         # A rename would replace one name only, and the file may be protected under its other name, such as a plan.
@@ -140,18 +143,6 @@ class Preflight:
                 human_message="The earlier content is no longer stored. It cannot be restored.",
                 cause={"path": str(change.path), "hash": digest},
             )
-
-
-def _known_digests(change: Change) -> Mapping[tuple[int, ...], str]:
-    """The hash that the tool read, by the file's stamp: an unchanged file is not read again.
-
-    A forged stamp gains nothing: what an operation displaces is always read whole.
-    """
-    return (
-        {change.stat_signature: change.before_hash}
-        if change.stat_signature and change.before_hash
-        else NO_KNOWN_DIGESTS
-    )
 
 
 def _require_writable_directory(dir_fd: int) -> None:

@@ -1,24 +1,25 @@
 """Recovery of abandoned transactions: committed ones are completed, all others are rolled back.
 
-Files that were changed since the crash are left alone and reported. A journal is never trusted by itself: see
-`JournalRecovery`.
+Files that were changed since the crash are left alone and reported. A journal says how far a transaction came; what it
+is, the log says. Recovery acts on operations only where they are exactly those of the intent: valid codes alone do not
+prove that a change was judged and recorded.
 """
 
 import errno
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from kaiza.domain import errors
+from kaiza.domain.paths.protected_names import is_control_plane
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.store.changes import path_locks
 from kaiza.store.changes.blob_store import BlobStore
 from kaiza.store.changes.directory_handles import DirectoryHandles, last_name
 from kaiza.store.changes.journal import AbandonedJournal, JournalStore, TransactionJournal
 from kaiza.store.changes.journal_lines import JournalLine
-from kaiza.store.changes.journaled_operations import JournaledOperations
 from kaiza.store.changes.operation import CHANGED_SINCE, ActiveOperation, Operation, store_and_unlink
 from kaiza.store.disk.atomic_rename import BACKUP_SUFFIX
 from kaiza.store.disk.file_metadata import inode_at, snapshot
@@ -51,6 +52,63 @@ class RecordedIntent:
     """Whether an outcome is recorded that says the change was made."""
     is_rolled_back: bool = False
     """Whether a recovery is recorded that left nothing of it."""
+
+
+OperationOutline = tuple[str, str, str | None, str | None, str | None]
+"""What an intent says of an operation: its kind, path, source, hash before and hash after."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournaledOperations:
+    """The operations of a journal, the directories created for them, and how far they came."""
+
+    operations: tuple[Operation, ...]
+    created_directories: tuple[RelPath, ...]
+    staged_inodes: Sequence[int | None] | None
+    """Inodes of the files that the operations bring in; None where the crash came before all were staged."""
+
+    @classmethod
+    def from_lines(cls, lines: Sequence[JournalLine], txn: str) -> "JournaledOperations":
+        """Parse the lines of a journal. ValueError where they are not those of a transaction."""
+        head = lines[0]
+        try:
+            operations = tuple(Operation.from_json(value, txn, number) for number, value in enumerate(head["steps"]))
+            created = tuple(RelPath(tuple(map(str, parts))) for parts in head["made"])
+        except (KeyError, TypeError) as fault:
+            raise ValueError("not the first line of a journal") from fault
+        # A rollback removes these directories: only parents of the journal's own paths are accepted.
+        parents = {
+            RelPath(operation.path.parts[:depth])
+            for operation in operations
+            for depth in range(len(operation.path.parts))
+        }
+        if not parents.issuperset(created):
+            raise ValueError("a directory that no operation needs")
+        staged = next((line["staged"] for line in lines if "staged" in line), None)
+        is_complete = isinstance(staged, list) and len(staged) == len(operations)
+        return cls(operations, created, staged if is_complete else None)
+
+    @property
+    def paths(self) -> tuple[RelPath, ...]:
+        """Every path that the operations change."""
+        return tuple(path for each in self.operations for path in (each.path, each.source) if path is not None)
+
+    def is_announced_by(self, changes: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether these are the operations of an intent's changes: same kinds, paths and hashes, in order."""
+        outlines: list[OperationOutline] = []
+        for each in self.operations:
+            source = None if each.source is None else str(each.source)
+            outlines.append((each.kind, str(each.path), source, each.before_hash, each.after_hash))
+        for change in changes:
+            expected = next((each for each in _expected_outlines(change) if outlines[: len(each)] == each), None)
+            if expected is None:
+                return False
+            del outlines[: len(expected)]
+        return not outlines
+
+    def has_protected_path(self) -> bool:
+        """Whether a path belongs to what governs the agent, such as plans or git hooks: no judged change has one."""
+        return any(is_control_plane(path) for path in self.paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +254,10 @@ def _reconstruct_operations(
         _complete_rename(active)
         # A recorded move was complete: a second link made since is the user's.
         if operation.kind == "move" and state != "recorded":
-            _complete_move(active)
+            # A portable move links and then unlinks: undo the link where the crash came between them.
+            source_inode = inode_at(*active.source_location)
+            if source_inode is not None and source_inode == inode_at(active.directory_fd, active.name):
+                os.unlink(active.name, dir_fd=active.directory_fd)
         active.is_done = staged is not None and _is_performed(active)
         reconstructed.append(active)
     return reconstructed, lost
@@ -243,13 +304,6 @@ def _complete_rename(active: ActiveOperation) -> None:
         os.unlink(active.temp, dir_fd=active.directory_fd)
 
 
-def _complete_move(active: ActiveOperation) -> None:
-    """Undo the first step of a portable move, the link, where the crash came before the second."""
-    source_inode = inode_at(*active.source_location)
-    if source_inode is not None and source_inode == inode_at(active.directory_fd, active.name):
-        os.unlink(active.name, dir_fd=active.directory_fd)
-
-
 def _is_performed(active: ActiveOperation) -> bool:
     temp_inode = inode_at(active.directory_fd, active.temp)
     if active.operation.kind == "take":
@@ -290,7 +344,9 @@ def _complete_transaction(
             # swap is recognized by its temporary file, which an undo does not bring back.
             may_repeat = state == "committed" or active.operation.kind != "move"
             if may_repeat and not active.is_done and _is_lost_on_disk(active):
-                if _has_staged_content(active):
+                # Anybody may have written into the temporary file since it was staged.
+                staged = snapshot(active.directory_fd, active.temp) if active.operation.after_hash else None
+                if active.operation.kind == "move" or (staged and staged.digest == active.operation.after_hash):
                     active.perform()
                 else:
                     left.append({"path": str(active.operation.path), "reason": CHANGED_SINCE})
@@ -301,14 +357,6 @@ def _complete_transaction(
     return "applied", left, is_complete
 
 
-def _has_staged_content(active: ActiveOperation) -> bool:
-    """Whether the temporary file still has the content of the intent: anybody may have written into it since."""
-    if active.operation.kind not in {"put", "swap"}:
-        return True
-    current = snapshot(active.directory_fd, active.temp)
-    return current is not None and current.digest == active.operation.after_hash
-
-
 def _is_lost_on_disk(active: ActiveOperation) -> bool:
     """Whether a power cut undid the rename of a committed operation."""
     if active.operation.kind in {"put", "swap"}:
@@ -316,3 +364,18 @@ def _is_lost_on_disk(active: ActiveOperation) -> bool:
     if active.operation.kind == "take":
         return False
     return inode_at(*active.source_location) == active.our_inode
+
+
+def _expected_outlines(change: Mapping[str, Any]) -> Iterator[list[OperationOutline]]:
+    """The possible operations of a recorded change: a move is a rename, or a new file and a deletion."""
+    path, source, before, after = (change[name] for name in ("path", "source", "before_hash", "after_hash"))
+    if change["operation"] == "create":
+        yield [("put", path, None, None, after)]
+    elif change["operation"] == "modify":
+        yield [("swap", path, None, before, after)]
+    elif change["operation"] == "delete":
+        yield [("take", path, None, before, None)]
+    elif change["operation"] == "move":
+        if after in (None, before):
+            yield [("move", path, source, before, None)]
+        yield [("put", path, source, before, after or before), ("take", source, None, before, None)]

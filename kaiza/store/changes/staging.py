@@ -8,7 +8,8 @@ import hashlib
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass
 
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import RelPath
@@ -18,8 +19,9 @@ from kaiza.store.changes.journal import JournalStore
 from kaiza.store.changes.operation import ActiveOperation, Operation, mismatch_error
 from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, READ_NOFOLLOW, read_all, update_hash, write_all
 from kaiza.store.disk.disk_reserve import FULL_DISK_ERRNOS
-from kaiza.store.disk.file_metadata import FileMetadata, inode_at
+from kaiza.store.disk.file_metadata import FileMetadata, inode_at, snapshot
 from kaiza.store.disk.fsync_batch import FsyncBatch
+from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.files.resolved import OwnedDescriptor
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -29,15 +31,12 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 class UndoSources:
     """Where an undo finds what it puts back, besides the blob store."""
 
-    txns: Sequence[str] = ()
+    txns: Sequence[str]
     """The transactions that it undoes, newest first."""
-    holders: Mapping[str, Operation] = field(default_factory=dict)
+    holders: Mapping[str, Operation]
     """The operations on existing files, by the content that these have before any of them is performed."""
-    moved: Collection[str] = frozenset()
+    moved: Collection[str]
     """Contents of the holders that were not stored before: their files were moved and never replaced."""
-
-
-_NO_SOURCES = UndoSources()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Staging:
     journals: JournalStore
     directories: DirectoryHandles
     batch: FsyncBatch
-    undo: UndoSources = _NO_SOURCES
+    undo: UndoSources
 
     def store_preimage(self, operation: Operation) -> bool:
         """Store the content that an operation will displace, unless it is large; whether it was stored."""
@@ -138,3 +137,16 @@ def _verify_content(content: Iterable[bytes], change: Change) -> Iterator[bytes]
     expected = change.after_hash or change.before_hash
     if check.hexdigest() != expected:
         raise mismatch_error(change.source or change.path, expected, check.hexdigest())
+
+
+def store_held_content(files: ConfinedRoot, blobs: BlobStore, digest: str, paths: Iterable[RelPath]) -> None:
+    """Store the content with this hash from one of these files, if one has it; it is on disk when this returns."""
+    with closing(DirectoryHandles(files)) as directories, closing(FsyncBatch()) as batch:
+        for path in filter(lambda path: directories.open_existing(path.parent), paths):
+            dir_fd, name = directories.descriptors[path.parent], last_name(path)
+            found = snapshot(dir_fd, name) if inode_at(dir_fd, name) is not None else None
+            if found is not None and found.digest == digest:
+                with OwnedDescriptor(os.open(name, READ_NOFOLLOW, dir_fd=dir_fd)) as file:
+                    blobs.store(digest, read_all(file.fd), pack=found.size <= MAX_PACKED_BYTES, batch=batch)
+                batch.sync()
+                return

@@ -6,7 +6,7 @@ outcome in the log: with the record on disk it calls `finalize`, without it `rol
 
 import errno
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 
@@ -81,11 +81,6 @@ class ActiveTransaction:
     rollback_failed: bool = False
     """Whether a rollback was incomplete; recovery continues it."""
 
-    def leave_to_recovery(self) -> None:
-        """Close the journal and leave it for recovery."""
-        if self.journal is not None:
-            self.journal.close()
-
 
 class TransactionManager:
     """Applies an agent's changes to the user's files. No other code does."""
@@ -102,7 +97,10 @@ class TransactionManager:
     @property
     def liveness_id(self) -> str:
         """Id of this process's liveness lock, which its intents name."""
-        return self._liveness_lock().id
+        with self._mutex:
+            if self._liveness is None:
+                self._liveness = LivenessLock(self._kaiza_dir)
+            return self._liveness.id
 
     def is_dead(self, live_id: str) -> bool:
         """Whether the process with this liveness id has ended, and is not this one."""
@@ -130,10 +128,21 @@ class TransactionManager:
             except BaseException as error:
                 left = self._roll_back_operations(active)
                 if active.rollback_failed:
-                    raise _rollback_error(left, error) from error
-                if isinstance(error, OSError):
-                    raise _write_error(error, prepared) from error
-                raise
+                    sentence = (
+                        "The change failed and could not be rolled back completely. The next session recovers it."
+                    )
+                    cause = {**describe_exception(error), "left": left}
+                    raise errors.SystemError.tool_failure(
+                        "FILE_WRITE_FAILED", human_message=sentence, cause=cause
+                    ) from error
+                if not isinstance(error, OSError):
+                    raise
+                path = prepared.changes[0].path if len(prepared.changes) == 1 else RelPath(())
+                if error.errno in _REPLACED_ERRNOS:
+                    raise mismatch_error(path, None, None) from error
+                raise to_system_error(
+                    error, path, missing="FILE_WRITE_FAILED", otherwise="FILE_WRITE_FAILED"
+                ) from error
             # The path locks are kept until the outcome is recorded: no other change may build on one that could
             # still be rolled back.
             active.resources = stack.pop_all()
@@ -165,8 +174,14 @@ class TransactionManager:
             try:
                 self._finalize_operations(active)
             except (OSError, errors.SystemError):
-                active.leave_to_recovery()
-        self._store_after_images(active.prepared)
+                if active.journal is not None:
+                    active.journal.close()
+        # What was written is stored too, so that a review can show it when something else has changed the file. It is
+        # neither synced nor needed by an undo: where the disk is full, the review says that it was not kept.
+        with suppress(OSError):
+            for change in active.prepared.changes:
+                if change.content is not None and change.after_hash is not None:
+                    self._blobs.store_copy(change.after_hash, change.content)
 
     def recover(
         self, find_intent: Callable[[str], RecordedIntent | None], first: Sequence[str] = ()
@@ -195,12 +210,6 @@ class TransactionManager:
             self._liveness.close()
         self._kaiza_dir.close()
 
-    def _liveness_lock(self) -> LivenessLock:
-        with self._mutex:
-            if self._liveness is None:
-                self._liveness = LivenessLock(self._kaiza_dir)
-            return self._liveness
-
     def _apply_operations(self, active: ActiveTransaction) -> None:
         prepared = active.prepared
         active.resources.enter_context(path_locks.acquire(self._kaiza_dir, prepared.paths, lock_timeouts.PATHS))
@@ -213,7 +222,10 @@ class TransactionManager:
         # The journal exists before the first directory or temporary file: whatever a killed process leaves is in it.
         journal = active.journal = self._journals.begin(prepared.txn, self.liveness_id, head)
         with closing(FsyncBatch(len(prepared.operations), self._files.fd)) as batch:
-            undo = UndoSources(prepared.undone_txns, prepared.holders, self._moved_contents(prepared))
+            # Contents that an undo puts in another place and that are not stored yet.
+            wanted = {operation.after_hash for operation, _ in prepared.operations} if prepared.undone_txns else set()
+            moved = {digest for digest in prepared.holders if digest in wanted and not self._blobs.has(digest)}
+            undo = UndoSources(prepared.undone_txns, prepared.holders, moved)
             staging = Staging(self._blobs, self._journals, active.directories, batch, undo)
             stored = [staging.store_preimage(operation) for operation, _ in prepared.operations]
             active.directories.create_missing()
@@ -231,15 +243,10 @@ class TransactionManager:
         for each in active.operations:
             each.perform()
         # A rename is durable only when its directory is. After this, the outcome may be recorded.
-        active.directories.sync(
-            {each.operation.path.parent for each in active.operations} | _source_directories(active.operations)
-        )
+        changed = {operation.path.parent for operation, _ in prepared.operations}
+        changed |= {each.source.parent for each, _ in prepared.operations if each.kind == "move" and each.source}
+        active.directories.sync(changed)
         journal.mark_committed()
-
-    def _moved_contents(self, prepared: PreparedTransaction) -> frozenset[str]:
-        """Contents that an undo puts in another place and that are not stored yet."""
-        wanted = {operation.after_hash for operation, _ in prepared.operations} if prepared.undone_txns else set()
-        return frozenset(digest for digest in prepared.holders if digest in wanted and not self._blobs.has(digest))
 
     def _finalize_operations(self, active: ActiveTransaction) -> None:
         for each in active.operations:
@@ -251,14 +258,6 @@ class TransactionManager:
         if active.journal is not None:
             operations = (operation for operation, _ in active.prepared.operations)
             active.journal.retire(operations, are_modes_recorded=True)
-
-    def _store_after_images(self, prepared: PreparedTransaction) -> None:
-        """Store what the change wrote, so that a review can show it when something else has changed the file."""
-        # Neither synced nor needed by an undo: where the disk is full, the review says that it was not kept.
-        with suppress(OSError):
-            for change in prepared.changes:
-                if change.content is not None and change.after_hash is not None:
-                    self._blobs.store_copy(change.after_hash, change.content)
 
     def _roll_back_operations(self, active: ActiveTransaction) -> list[dict[str, str]]:
         """Roll back, newest first; the journal is deleted only when nothing remains to be done."""
@@ -287,26 +286,3 @@ class TransactionManager:
                     if not remove_empty(directories.descriptors[path.parent], path):
                         break
                 path = path.parent
-
-
-def _source_directories(operations: Sequence[ActiveOperation]) -> set[RelPath]:
-    return {
-        each.operation.source.parent
-        for each in operations
-        if each.operation.kind == "move" and each.operation.source is not None
-    }
-
-
-def _write_error(error: OSError, prepared: PreparedTransaction) -> errors.SystemError:
-    path = prepared.changes[0].path if len(prepared.changes) == 1 else RelPath(())
-    if error.errno in _REPLACED_ERRNOS:
-        return mismatch_error(path, None, None)
-    return to_system_error(error, path, missing="FILE_WRITE_FAILED", otherwise="FILE_WRITE_FAILED")
-
-
-def _rollback_error(left: Sequence[Mapping[str, str]], error: BaseException) -> errors.SystemError:
-    return errors.SystemError.tool_failure(
-        "FILE_WRITE_FAILED",
-        human_message="The change failed and could not be rolled back completely. The next session recovers it.",
-        cause={**describe_exception(error), "left": list(left)},
-    )

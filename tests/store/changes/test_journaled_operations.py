@@ -13,8 +13,8 @@ from transactions import open_transactions
 
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
-from kaiza.store.changes.journaled_operations import JournaledOperations
 from kaiza.store.changes.operation import temporary_name
+from kaiza.store.changes.recovery import JournaledOperations
 from kaiza.store.files.confined_root import ConfinedRoot
 
 A, B = "a" * 64, "b" * 64
