@@ -10,7 +10,7 @@ from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.settings_adoption import adopt_settings
 from kaiza.store.trust import binding
-from kaiza.store.trust.sights import Sights
+from kaiza.store.trust.seen_plans import SeenPlans
 from kaiza.store.workspace import Workspace
 
 
@@ -38,7 +38,7 @@ def write_adopted_settings(root: Path, text: str) -> None:
 def see_plans(root):
     """Look at the plans as every process does that reads them: drafts are noted."""
     real = os.path.realpath(root)
-    sights = Sights(real, state_dir.path_of(real))
+    sights = SeenPlans(real, state_dir.path_of(real))
     with ConfinedRoot(real) as files:
         PlanFiles(files, sights.notice).read_changed()
     sights.flush()

@@ -87,7 +87,7 @@ def wrap_handler(tool: Tool, card: ToolCard, schemas: ToolIo, services: Services
                 _record_edited_approval(call, case)
             answer = _complete_output(_run_tool(tool, request, view), call, card, schemas)
             if card.name in _LISTING_TOOLS and call.workspace is not None:
-                call.workspace.sights.flush()  # a commit that follows at once must not look like an arrival
+                call.workspace.seen_plans.flush()  # a commit that follows at once must not look like an arrival
             _validate_answer(answer, schemas, services.caps)
             if card.safety_level == CHANGES_FILES and answer.changes:
                 from kaiza.boundary.change import execute_change  # noqa: PLC0415  read-only sessions never import it

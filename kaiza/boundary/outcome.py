@@ -135,7 +135,7 @@ def _write_documents(workspace: Workspace | None, proposals: Sequence[Any]) -> R
             if isinstance(draft, PlanDraft):
                 workspace.plans.create(draft.plan_id, draft.content)
                 created.callback(partial(workspace.plans.remove_created, draft.plan_id, draft.content))
-                workspace.sights.flush()
+                workspace.seen_plans.flush()
             else:
                 workspace.reports.create(draft.name, draft.content)
                 created.callback(partial(workspace.reports.remove_created, draft.name))

@@ -13,8 +13,7 @@ from kaiza.store import human_decisions
 from kaiza.store.disk import state_dir
 from kaiza.store.trust.signed_plans import is_project_name
 from kaiza.store.trust.signers import Signer, machine_path, parse_signers, read_signers, save_signers
-from kaiza.store.trust.trust_file import read_trust, save_trust
-from kaiza.store.trust.trusted_refs import find_project
+from kaiza.store.trust.trust_file import find_project, read_trust, save_trust
 from kaiza.store.workspace import Workspace
 
 

@@ -112,7 +112,7 @@ def decide(workspace: Workspace, proposal: Proposal, person: str) -> Decision:
             raise RefusedError(_FILE_CHANGED)
         if plan_id in workspace.audit_state.withdrawn:
             # Here, where no server can record it once more after the approval. If that fails, the log still has it.
-            workspace.sights.lift_withdrawal(plan_id)
+            workspace.seen_plans.lift_withdrawal(plan_id)
 
     touches = proposal.review["touches"]
     count = human_decisions.describe_count(None if touches["broken_off"] else touches["files"])
@@ -126,7 +126,7 @@ def decide(workspace: Workspace, proposal: Proposal, person: str) -> Decision:
         workspace, plan_id, proposal.plan_hash, {"how": "signed", **detail} if signer else detail
     )
 
-    workspace.sights.lift_withdrawal(plan_id)
+    workspace.seen_plans.lift_withdrawal(plan_id)
     if proposal.plan_hash != seen_hash and not workspace.plans.replace(plan_id, seen_hash, proposal.content):
         raise RefusedError(_FILE_CHANGED)
     if signer is not None:

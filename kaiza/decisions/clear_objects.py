@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from kaiza.domain.refusal import RefusedError
 from kaiza.queries.workspaces import Progress, verify_whole_log
 from kaiza.store import human_decisions
-from kaiza.store.config.settings_merge import count_days
+from kaiza.store.config.settings import count_days
 from kaiza.store.object_cleanup import CleanupPlan, ObjectCleanup
 from kaiza.store.workspace import Workspace
 

@@ -8,11 +8,11 @@ from kaiza.domain import errors
 from kaiza.domain.caps import Caps
 from kaiza.domain.refusal import RefusedError, UndeterminedError
 from kaiza.render.terminal import escape
-from kaiza.store.clients import CLIENTS, changes, install_manifest, server_command
+from kaiza.store.clients import changes, install_manifest, server_command
 from kaiza.store.clients.changes import ConfigChange, ConfigFileError, InstallTarget
-from kaiza.store.clients.client import Client, HttpServer, ServerEntry
-from kaiza.store.clients.errors import ConfigError
+from kaiza.store.clients.client import Client, ConfigError, HttpServer, ServerEntry
 from kaiza.store.clients.install_manifest import InstallManifest
+from kaiza.store.clients.registry import CLIENTS
 from kaiza.store.documents import workspace_template
 from kaiza.store.workspace import Workspace
 

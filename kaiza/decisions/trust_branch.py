@@ -7,8 +7,7 @@ from kaiza.queries.workspaces import require_sound_log
 from kaiza.store import human_decisions
 from kaiza.store.disk import state_dir
 from kaiza.store.trust.merged_plans import check_ref, find_default_branch
-from kaiza.store.trust.trust_file import read_trust, save_trust
-from kaiza.store.trust.trusted_refs import expand_ref
+from kaiza.store.trust.trust_file import expand_ref, read_trust, save_trust
 from kaiza.store.workspace import Workspace
 
 

@@ -47,7 +47,7 @@ def list_plans(workspace: Workspace) -> list[dict[str, Any]]:
     """Every plan: its status, whether it allows changes now, its limits and what was used of them."""
     now = current_timestamp()
     listed = list(workspace.plans.read_all())
-    workspace.sights.flush()  # one question to git for all of them
+    workspace.seen_plans.flush()  # one question to git for all of them
     return [_list_entry(workspace, stored, now) for stored in listed]
 
 

@@ -6,10 +6,10 @@ from shutil import which
 
 from kaiza.render.terminal import escape, format_count
 from kaiza.store import git
-from kaiza.store.clients import CLIENTS, changes, install_manifest
+from kaiza.store.clients import changes, install_manifest
 from kaiza.store.clients.changes import ConfigChange, InstallTarget
 from kaiza.store.clients.client import Client, ServerCommand
-from kaiza.store.clients.registry import ALIASES, TOKEN_VARIABLE
+from kaiza.store.clients.registry import ALIASES, CLIENTS, TOKEN_VARIABLE
 from kaiza.store.documents import workspace_template
 
 __all__ = ["ALIASES", "CLIENTS", "TOKEN_VARIABLE", "ConfigChange"]

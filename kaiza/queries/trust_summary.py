@@ -7,8 +7,7 @@ from kaiza.render.terminal import escape, format_count
 from kaiza.store.disk import state_dir
 from kaiza.store.trust.merged_plans import check_ref
 from kaiza.store.trust.signers import SignerList, read_signers
-from kaiza.store.trust.trust_file import read_trust
-from kaiza.store.trust.trusted_refs import find_project, list_trusted_refs
+from kaiza.store.trust.trust_file import find_project, list_trusted_refs, read_trust
 
 
 def summarize_trust(root: str) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def record_decision(
 
 def record_withdrawals(workspace: Workspace) -> None:
     """Append a record for each withdrawal that the log does not have. AUDIT_LOG_FAILED if one cannot be written."""
-    if workspace.binding.is_foreign or not (withdrawn := workspace.sights.list_withdrawn()):
+    if workspace.binding.is_foreign or not (withdrawn := workspace.seen_plans.list_withdrawn()):
         return
     state = workspace.audit_state
     missing = [] if state.is_partial else [plan_id for plan_id in withdrawn if plan_id not in state.withdrawn]
@@ -66,7 +66,7 @@ def record_withdrawals(workspace: Workspace) -> None:
 
 def _compose_withdrawal(workspace: Workspace, plan_id: str) -> Body:
     # Under the log's lock: another process may have recorded it, or a person approved the plan again.
-    status = workspace.sights.list_withdrawn().get(plan_id)
+    status = workspace.seen_plans.list_withdrawn().get(plan_id)
     if status is None or plan_id in workspace.audit_state.withdrawn or workspace.audit_state.is_partial:
         raise _IsRecordedError
     detail = {"result": WITHDRAWAL, "status": status}

@@ -3,23 +3,20 @@
 Only finds them; `store.crash_recovery` settles them.
 """
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from kaiza.domain import errors
 from kaiza.domain.audit.record import Record
 from kaiza.domain.paths.protected_names import is_control_plane
 from kaiza.domain.paths.rel_path import RelPath, parse
-from kaiza.store.disk import lock_timeouts, state_dir
+from kaiza.store.disk import lock_timeouts, small_files, state_dir
 from kaiza.store.disk.byte_io import hash_content
-from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.workspace import Workspace
 
 _LOCK_NAME = "recovery.lock"
-_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def find_abandoned(workspace: Workspace) -> dict[str, Record]:
@@ -54,18 +51,9 @@ def is_recovery_due(workspace: Workspace) -> bool:
     return bool(workspace.audit_state.intents) and not workspace.left_open.issuperset(find_abandoned(workspace))
 
 
-@contextmanager
-def hold_lock(root: str) -> Iterator[None]:
+def hold_lock(root: str) -> AbstractContextManager[None]:
     """Hold the lock under which one process at a time recovers: two would record the same change."""
-    directory = state_dir.path_of(root)
-    descriptor = os.open(directory / _LOCK_NAME, _LOCK_FLAGS, 0o600)
-    lock = FileLock(descriptor)
-    try:
-        state_dir.give_to_owner(directory, descriptor)
-        lock.acquire(lock_timeouts.RECOVERY)
-        yield
-    finally:
-        lock.close()
+    return small_files.hold_lock(state_dir.path_of(root) / _LOCK_NAME, lock_timeouts.RECOVERY)
 
 
 MAX_HASHED_BYTES = 1 << 30

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from kaiza.domain.audit.record import new_body
-from kaiza.store.config.settings_merge import Values
+from kaiza.store.config.settings import Values
 from kaiza.store.trust.adopted_settings import find_edits, save_adopted
 from kaiza.store.workspace import Workspace
 

@@ -22,7 +22,7 @@ from kaiza.store.audit.log_projection import LogProjection
 from kaiza.store.changes.blob_store import BlobStore
 from kaiza.store.changes.housekeeping import Housekeeping
 from kaiza.store.changes.journal import JournalStore
-from kaiza.store.config import configuration, roots
+from kaiza.store.config import roots, trusted_config
 from kaiza.store.config.settings import Settings
 from kaiza.store.config.settings_layers import SettingsLayers
 from kaiza.store.disk import disk_reserve, process_liveness, state_dir
@@ -40,11 +40,10 @@ from kaiza.store.manifest.keeper import ManifestKeeper
 from kaiza.store.trust import binding, identity
 from kaiza.store.trust.adopted_settings import read_layers
 from kaiza.store.trust.binding import Standing, read_binding
-from kaiza.store.trust.plan_arrival import BOUND
+from kaiza.store.trust.git_plans import BOUND
 from kaiza.store.trust.plan_evidence import gather_evidence
 from kaiza.store.trust.plan_watch import PlanWatch
-from kaiza.store.trust.seen_drafts import load_draft
-from kaiza.store.trust.sights import Sights
+from kaiza.store.trust.seen_plans import SeenPlans, load_draft
 
 if TYPE_CHECKING:
     from kaiza.store.changes.transaction import TransactionManager
@@ -71,7 +70,7 @@ class Workspace:
         self._has_begun = False
         self.notice: str | None = None
         """Sentence about what `begin_recording` did, for the agent or person whose call it was."""
-        self.sights = Sights(root, self._state_path, self._has_approval)
+        self.seen_plans = SeenPlans(root, self._state_path, self._has_approval)
         self.state_key = StateKey(self._state_path)
         self.journals = JournalStore(self.blobs.kaiza_dir, self.state_key)
         tidying = Housekeeping(self.blobs.kaiza_dir, lambda: not self.binding.is_foreign)
@@ -173,7 +172,7 @@ class Workspace:
         from kaiza.store.checks.check_run import CheckedWorkspace  # noqa: PLC0415  needed by run_checks only
         from kaiza.store.checks.sandbox import SandboxRules  # noqa: PLC0415  as above
 
-        user_directory = configuration.user_directory()
+        user_directory = trusted_config.user_directory()
         hidden = (str(state_dir.shared_path()), str(user_directory))
         return CheckedWorkspace(
             root=self.root,
@@ -194,11 +193,11 @@ class Workspace:
         """Evidence for a plan's approval outside the log. May start git and ssh-keygen."""
         if self.binding.is_foreign:
             return NO_EVIDENCE
-        return gather_evidence(self.root, self._state_path, stored, self.sights)
+        return gather_evidence(self.root, self._state_path, stored, self.seen_plans)
 
     def refresh_evidence(self, stored: StoredPlan, known: ApprovalEvidence) -> ApprovalEvidence:
         """The evidence, with what was seen here since. Starts no process, for use under the log's lock."""
-        return known if self.binding.is_foreign else self.sights.recall(stored, known)
+        return known if self.binding.is_foreign else self.seen_plans.recall(stored, known)
 
     def load_seen_draft(self, plan_id: str) -> bytes | None:
         """The text of a plan's draft that was seen here last; None if there is none."""
@@ -208,7 +207,7 @@ class Workspace:
         """Read the plans that changed, and save what was seen of them."""
         try:
             self.plans.read_changed()
-            self.sights.flush()
+            self.seen_plans.flush()
         except (OSError, errors.SystemError):
             return  # the watch looks again in a second, and a call that reads the plans is told why it cannot
 
@@ -219,12 +218,12 @@ class Workspace:
     def _mark_plans_brought(self) -> None:
         """Let no edit count of the plans that are here as approved while the workspace is bound."""
         plans = list(self.plans.read_all())  # drafts count as seen from now on
-        self.sights.flush()
-        self.sights.mark_brought(plans, BOUND)
+        self.seen_plans.flush()
+        self.seen_plans.mark_brought(plans, BOUND)
 
     def _notice_plan(self, stored: StoredPlan) -> None:
         if not self.binding.is_foreign:
-            self.sights.notice(stored)
+            self.seen_plans.notice(stored)
 
     def has_journals(self) -> bool:
         """Whether there is a journal of an unfinished change, including one that another process is making."""
@@ -259,7 +258,7 @@ class Workspace:
         self.plan_watch.stop()
         self.scope_counts.stop()
         self.manifest.stop()
-        self.sights.flush()
+        self.seen_plans.flush()
         self.projection.stop()
         self._follow_last()
         self.log.close()
@@ -288,7 +287,7 @@ class Workspace:
             self.state_key.ensure_exists()
             with identity.lock_identity(self._state_path):
                 self.refresh_binding()
-                is_new = self.binding.is_new or self.sights.is_of_new_workspace()
+                is_new = self.binding.is_new or self.seen_plans.is_of_new_workspace()
                 first = binding.establish(self.root, self._state_path, self.binding, self.state_key)
                 self.refresh_binding()
                 if is_new:
@@ -301,7 +300,7 @@ class Workspace:
     def adopt(self, adopted_seq: int) -> None:
         """Bind a foreign workspace by a person's decision, of which the log has a record already."""
         with identity.lock_identity(self._state_path):
-            self.sights.forget_edits()
+            self.seen_plans.forget_edits()
             binding.adopt(self.root, self._state_path, adopted_seq)
         self.refresh_binding()
 

@@ -7,7 +7,7 @@ from agents import HEAD, hash_of
 from repositories import TRUSTED, merge, run_git, trust
 from scenes import make_ready
 
-from kaiza.store.config import configuration
+from kaiza.store.config import trusted_config
 from kaiza.store.disk import state_dir
 from kaiza.store.trust.trust_file import read_trust
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no
 
 @pytest.fixture(autouse=True)
 def _own_machine(tmp_path, monkeypatch):
-    monkeypatch.setattr(configuration, "MACHINE_DIRECTORY", tmp_path / "etc")
+    monkeypatch.setattr(trusted_config, "MACHINE_DIRECTORY", tmp_path / "etc")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 

@@ -1,5 +1,6 @@
 """On tmpfs a store through a mapping leaves the times of a file as they are: each process reads the whole log."""
 
+import json
 import mmap
 import os
 import shutil
@@ -16,7 +17,7 @@ from scenes import make_ready
 from kaiza.cli import dispatch
 from kaiza.store.audit.verification import background
 from kaiza.store.disk import state_dir
-from kaiza.store.disk.file_system import keeps_times
+from kaiza.store.disk.byte_io import keeps_times
 
 MEMORY = "/dev/shm"
 
@@ -69,7 +70,7 @@ def test_a_saved_stamp_of_a_log_in_memory_is_not_trusted(root):
     log = root / "audit/audit-log.jsonl"
     edit_through_a_mapping(log)
     stamp = background.LogStamp.from_stat(log.stat())
-    (state_dir.path_of(os.path.realpath(root)) / "whole.json").write_text(str(list(stamp)))
+    (state_dir.path_of(os.path.realpath(root)) / "whole.json").write_text(json.dumps({"format": 1, **stamp._asdict()}))
     _, refused = serve(root, write_file(plan_hash))
 
     assert refused["error_code"] == "SELF_AUDIT_FAILURE"

@@ -10,7 +10,7 @@ from agents import hash_of, plan, word
 from scenes import records, see_plans
 
 from kaiza.store.disk import state_dir
-from kaiza.store.trust.sights import Sights
+from kaiza.store.trust.seen_plans import SeenPlans
 
 PATH = "plans/PLAN-1.md"
 
@@ -34,12 +34,12 @@ def approved(workspace, make_app):
 
 @pytest.fixture
 def full_state(monkeypatch):
-    """Sights cannot be saved, as on a full or read-only disk; what was saved before can be read."""
+    """SeenPlans cannot be saved, as on a full or read-only disk; what was saved before can be read."""
 
     def refuse(*_words, **_options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Sights, "_write_plans", refuse)
+    monkeypatch.setattr(SeenPlans, "_write_plans", refuse)
     return monkeypatch
 
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from scenes import make_ready
 
-from kaiza.store.disk.file_system import keeps_times
+from kaiza.store.disk.byte_io import keeps_times
 
 
 @pytest.fixture

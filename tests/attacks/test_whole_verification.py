@@ -185,7 +185,7 @@ def test_a_verification_by_another_process_is_reused(workspace, plan_hash, monke
 
     def act(app):
         stamp = background.LogStamp.from_stat((workspace / "audit/audit-log.jsonl").stat())
-        (directory / "whole.json").write_text(json.dumps(stamp))
+        (directory / "whole.json").write_text(json.dumps({"format": 1, **stamp._asdict()}))
         os.close(lock_fd)
         return write_file(plan_hash)(app)
 

@@ -8,7 +8,7 @@ from agents import HEAD, edit, hash_of
 from repositories import TRUSTED, make_key, merge, read_stored, run_git, signer_line, trust
 from scenes import records
 
-from kaiza.store.config import configuration
+from kaiza.store.config import trusted_config
 from kaiza.store.disk import state_dir
 from kaiza.store.trust import timed_cache
 from kaiza.store.trust.signed_plans import sign_plan, write_signature
@@ -23,7 +23,7 @@ EXPIRES = 'expires: "2099-01-01T00:00:00Z"\n'
 
 @pytest.fixture(autouse=True)
 def _own_machine(tmp_path, monkeypatch):
-    monkeypatch.setattr(configuration, "MACHINE_DIRECTORY", tmp_path / "etc")
+    monkeypatch.setattr(trusted_config, "MACHINE_DIRECTORY", tmp_path / "etc")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("HOME", str(tmp_path))
 

@@ -3,7 +3,7 @@
 from clients import story
 from clients.programs import NEEDED, PROGRAMS
 
-from kaiza.store.clients import CLIENTS
+from kaiza.store.clients.registry import CLIENTS
 
 HEAD = """# Clients
 

@@ -12,8 +12,8 @@ import pytest
 
 from kaiza.app import App
 from kaiza.cli import dispatch, serve
-from kaiza.store.clients import CLIENTS
 from kaiza.store.clients.client import ServerCommand
+from kaiza.store.clients.registry import CLIENTS
 from kaiza.store.documents import workspace_template
 
 ROOT = Path(__file__).parent.parent.parent

@@ -15,7 +15,8 @@ from doors import Door, request
 from scenes import make_ready
 
 from kaiza.cli import dispatch
-from kaiza.store.clients import CLIENTS, server_command
+from kaiza.store.clients import server_command
+from kaiza.store.clients.registry import CLIENTS
 
 ROOT = Path(__file__).parent.parent.parent
 README = ROOT / "README.md"

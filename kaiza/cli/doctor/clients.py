@@ -7,10 +7,11 @@ from kaiza.cli.doctor.check import DoctorCheck, ok, problem, warning
 from kaiza.cli.doctor.client_listing import LIST_COMMANDS, Listing, ask_client
 from kaiza.cli.doctor.handshake import probe_url
 from kaiza.render.terminal import escape
-from kaiza.store.clients import CLIENTS, changes, server_command
+from kaiza.store.clients import changes, server_command
 from kaiza.store.clients.changes import ConfigFileError, InstallTarget
 from kaiza.store.clients.client import SERVER_NAME, Client, ConfigFile, HttpServer, ServerCommand
 from kaiza.store.clients.install_manifest import InstallManifest
+from kaiza.store.clients.registry import CLIENTS
 from kaiza.store.disk import state_dir
 from kaiza.store.trust.binding import read_binding
 from kaiza.store.trust.http_tokens import has_token

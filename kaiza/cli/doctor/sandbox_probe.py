@@ -12,7 +12,7 @@ from kaiza.domain.paths.protected_names import is_control_plane, is_secret
 from kaiza.store.checks import check_runner, sandbox
 from kaiza.store.checks.guarded_paths import find_guarded
 from kaiza.store.checks.sandbox import Sandbox, SandboxRules
-from kaiza.store.config import configuration
+from kaiza.store.config import trusted_config
 from kaiza.store.disk import state_dir
 
 _SECONDS = 20.0
@@ -60,7 +60,7 @@ def check_sandbox(root: Path) -> Iterator[DoctorCheck]:
 
 
 def _build_sandbox(program: str, root: Path, empty_file: str) -> Sandbox:
-    rules = SandboxRules((str(state_dir.shared_path()), str(configuration.user_directory())))
+    rules = SandboxRules((str(state_dir.shared_path()), str(trusted_config.user_directory())))
     guarded = find_guarded(str(root), is_control_plane, is_secret)
     return sandbox.build_sandbox(program, str(root), rules, guarded, empty_file)
 

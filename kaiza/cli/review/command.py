@@ -19,7 +19,6 @@ from kaiza.render.html.page import render_review
 from kaiza.render.review_markdown import render_markdown
 from kaiza.render.review_sarif import encode_sarif
 from kaiza.store import git
-from kaiza.store.disk.byte_io import write_all
 from kaiza.store.documents.review_files import write_review
 from kaiza.store.trust.binding import Standing
 from kaiza.store.workspace import Workspace
@@ -109,10 +108,8 @@ def _write_output(path: Path, content: bytes) -> None:
             f"{terminal.escape(str(path))} is a symbolic link. Nothing was written. Name another file with --output.",
             output.FAILURE,
         ) from error
-    try:
-        write_all(descriptor, [content])
-    finally:
-        os.close(descriptor)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
 
 
 def _open_page(path: Path, root: str) -> None:

@@ -18,13 +18,13 @@ from typing import NamedTuple
 from zlib import crc32
 
 from kaiza.domain.audit.record import LogHead
-from kaiza.store.disk import state_dir
+from kaiza.store.disk import small_files
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.disk.state_key import StateKey
 
 _NAME = "anchor"
 _NAMES = re.compile(r"anchor(-[0-9]+)?")
-_OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+_MAX_FILE_BYTES = 1 << 12
 # A disk writes a sector of 512 bytes whole or not at all.
 _SECTOR = 512
 # Magic, write count, epoch, seq, size, entry hash; then a CRC-32 of these.
@@ -97,7 +97,7 @@ class Checkpoint:
         if prepared is not None:
             self.write(prepared)
         os.fsync(self._descriptor)
-        state_dir.sync_directory(self._state_path)
+        small_files.sync_directory(self._state_path)
 
     def close(self) -> None:
         """Release this process's file to the next process. Later calls of `prepare` and `write` raise OSError."""
@@ -111,7 +111,7 @@ class Checkpoint:
             return
         for name in filter(_NAMES.fullmatch, names):
             with suppress(FileNotFoundError):
-                value = _newest_slot(state_dir.read_file(self._state_path / name))
+                value = _newest_slot(small_files.read(self._state_path / name, _MAX_FILE_BYTES))
                 if value is not None:
                     yield value
 
@@ -136,7 +136,7 @@ class Checkpoint:
 
     def _try_claim(self, path: Path) -> bool:
         try:
-            descriptor = os.open(path, _OPEN_FLAGS, 0o600)
+            descriptor = small_files.open_for_update(path, create=True)
         except PermissionError:
             if not path.exists():
                 raise
@@ -146,7 +146,7 @@ class Checkpoint:
             if not lock.try_acquire():
                 lock.close()
                 return False
-            state_dir.give_to_owner(self._state_path, descriptor)
+            small_files.give_to_owner(descriptor, self._state_path)
             # Its write count continues: a slot with a lower count would lose against the newest one.
             own = _newest_slot(os.pread(descriptor, _SECTOR + _SLOT_BYTES, 0))
         except BaseException:

@@ -4,10 +4,11 @@ Also sets a torn tail aside, which is not damage: a crash leaves one, and no rec
 """
 
 import os
+from contextlib import suppress
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-
-import orjson
+from typing import Any
 
 from kaiza.clock import current_timestamp
 from kaiza.domain.audit import record
@@ -17,9 +18,11 @@ from kaiza.store.audit import log_file
 from kaiza.store.audit.log_file import LogFile
 from kaiza.store.audit.reader import BLOCK_BYTES
 from kaiza.store.audit.tail import TornTail
-from kaiza.store.disk import state_dir
+from kaiza.store.disk import small_files
 from kaiza.store.disk.byte_io import write_all
+from kaiza.store.disk.state_dir import StateFile
 
+_FILE = StateFile("damage.json")
 _HARMLESS_VERDICTS = frozenset({"intact", "torn_tail"})
 
 
@@ -35,8 +38,8 @@ class DamageMark:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._path = directory / "damage.json"
-        self._name = os.fsencode(self._path)
+        self._directory = directory
+        self._path = _FILE.path_in(directory)
         self._in_memory: Verdict | None = None
 
     def save(self, verdict: Verdict) -> None:
@@ -44,33 +47,34 @@ class DamageMark:
         if self.read() is not None:
             return
         try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            state_dir.replace_file(self._path, orjson.dumps(verdict))
-            # Damage that a power cut made this process forget would allow changes again.
-            state_dir.sync_directory(self._path.parent)
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Damage that is forgotten in a power cut would allow changes again.
+            _FILE.replace(self._directory, asdict(verdict), durable=True)
         except OSError:
             self._in_memory = verdict
 
     def read(self) -> Verdict | None:
         """The verdict in the mark, or None."""
         # Asked for with each record, and nearly always absent: `access` is cheaper than a failing open.
-        if not os.access(self._name, os.F_OK):
+        if not os.access(self._path, os.F_OK):
             return self._in_memory
         try:
-            content = orjson.loads(state_dir.read_file(self._path))
-            head = LogHead(**content["head"]) if content["head"] else None
-            fault = ChainFault(**content["first_fault"]) if content["first_fault"] else None
-            return Verdict(content["verdict"], content["records"], head, fault, anchored=content["anchored"])
-        except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError, OSError):
+            return _FILE.load(self._directory, _parse)
+        except (OSError, ValueError):
             # A mark that cannot be read still stops changes.
             return Verdict("broken", 0, None, None, anchored=False)
 
     def clear(self) -> None:
         """Remove the mark."""
         self._in_memory = None
-        self._path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(self._path)  # noqa: PTH108  as text
+
+
+def _parse(members: dict[str, Any]) -> Verdict:
+    head = LogHead(**members["head"]) if members["head"] else None
+    fault = ChainFault(**members["first_fault"]) if members["first_fault"] else None
+    return Verdict(members["verdict"], members["records"], head, fault, anchored=members["anchored"])
 
 
 def set_aside_torn_tail(root: str, file: LogFile, torn: TornTail) -> record.Body:
@@ -119,11 +123,10 @@ def _save_tail(directory: int, file: LogFile, torn: TornTail) -> tuple[str, str]
 
 def _create_unique(directory: int, prefix: str) -> tuple[str, int]:
     """Create `prefix`, or `prefix-2` and so on if it exists: an earlier tail at this offset is kept."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     number = 1
     while True:
         name = prefix if number == 1 else f"{prefix}-{number}"
         try:
-            return name, os.open(name, flags, 0o600, dir_fd=directory)
+            return name, small_files.create(name, directory)
         except FileExistsError:
             number += 1

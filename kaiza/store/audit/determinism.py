@@ -1,6 +1,5 @@
 """Keeps a log deterministic or ordinary, as its first record is: refuses records of the other kind."""
 
-import os
 from collections.abc import Iterable
 
 from kaiza.domain import errors
@@ -8,6 +7,7 @@ from kaiza.domain.audit.deterministic import is_deterministic, stamp_record
 from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import Body
 from kaiza.store.audit.reader import read_records
+from kaiza.store.disk import small_files
 from kaiza.store.disk.file_lock import FileLock
 
 _FLAG = "--deterministic"
@@ -52,7 +52,7 @@ def lock_roots(roots: Iterable[str]) -> list[FileLock]:
     locks: list[FileLock] = []
     for root in roots:
         # The directory itself, because starting a server writes nothing.
-        locks.append(FileLock(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)))
+        locks.append(FileLock(small_files.open_directory(root)))
         if not locks[-1].try_acquire():
             for lock in locks:
                 lock.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 from kaiza.domain import errors
 from kaiza.domain.paths.protected_names import LOG_DIRECTORY, LOG_NAME, LOG_PATH
 from kaiza.domain.plain_values import describe_exception
+from kaiza.store.disk import small_files
 from kaiza.store.disk.byte_io import read_range
 from kaiza.store.disk.disk_reserve import FULL_DISK_ERRNOS
 from kaiza.store.disk.file_lock import FileLock
@@ -112,9 +113,8 @@ class LogFile:
 @contextmanager
 def open_audit_directory(root: str) -> Iterator[int]:
     """Descriptor of `audit/`, links not followed. AUDIT_LOG_FAILED if it cannot be opened."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        descriptor = os.open(Path(root, LOG_DIRECTORY), flags)
+        descriptor = small_files.open_directory(Path(root, LOG_DIRECTORY))
     except OSError as refused:
         sentence = "This workspace has no audit/ directory for its log. Run 'kaiza init' there."
         raise log_error(refused, sentence) from refused

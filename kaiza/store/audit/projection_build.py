@@ -25,7 +25,7 @@ from kaiza.store.audit.log_file import LogFile
 from kaiza.store.audit.reader import BLOCK_BYTES, read_blocks
 from kaiza.store.audit.tail import RecordCallback, read_valid_records
 from kaiza.store.audit.verification.verify import compute_verdict
-from kaiza.store.disk.file_lock import FileLock
+from kaiza.store.disk import small_files
 from kaiza.store.disk.state_key import StateKey
 
 RECORDS_PER_SAVE = 200_000
@@ -33,7 +33,6 @@ _LINES_PER_STEP = 200
 # Long enough that the interpreter runs another thread: a call that is waiting goes on between two steps of 1 ms.
 _PAUSE_SECONDS = 0.00005
 _LOCK_NAME = "index.lock"
-_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 # How long to wait for another process that builds, since it saved last.
 _TURN_SECONDS = 5.0
 _POLL_SECONDS = 0.05
@@ -126,7 +125,7 @@ class ProjectionBuild:
     def _turn(self) -> Iterator[None]:
         """Wait while another process reads the log and saves what it has read; its snapshot serves this one too."""
         try:
-            lock = FileLock(os.open(self._source.state_path / _LOCK_NAME, _LOCK_FLAGS, 0o600))
+            lock = small_files.open_lock(self._source.state_path / _LOCK_NAME)
         except OSError:  # no state directory yet: nothing can be saved, so there is nothing to share
             yield
             return

@@ -5,15 +5,14 @@ was made at is still at its offset in the log; otherwise the state is projected 
 """
 
 import os
-import threading
 from pathlib import Path
 
 import orjson
 
 from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import LogHead
-from kaiza.store.disk import state_dir
-from kaiza.store.disk.byte_io import READ_NOFOLLOW, read_range
+from kaiza.store.disk import small_files
+from kaiza.store.disk.byte_io import read_range
 from kaiza.store.disk.state_key import StateKey
 
 _FORMAT = 6
@@ -76,23 +75,21 @@ def encode(state: AuditState, head: LogHead, restricted_seq: int = 0, *, is_unfi
 
 def save(directory: Path, body: bytes, key: StateKey) -> None:
     """Replace the snapshot by this content."""
-    # One name a thread: a reading of the log saves in the background, and a call may do so at the same time.
-    temp = directory / f"{NAME}.{os.getpid()}-{threading.get_ident()}"
-    temp.write_bytes(key.compute_code(_PURPOSE, body).encode() + b"\n" + body)
-    # Not fsynced: what a power cut leaves of it fails the code, which costs reading the log and nothing else.
-    temp.replace(directory / NAME)
+    content = key.compute_code(_PURPOSE, body).encode() + b"\n" + body
+    # What a power cut leaves of it fails the code, which costs reading the log and nothing else.
+    small_files.replace(directory / NAME, content, durable=False)
 
 
 def _read_body(directory: Path, key: StateKey) -> tuple[bytes, bool]:
     """The body, and whether its code is valid."""
-    code, _newline, body = state_dir.read_file(directory / NAME, _MAX_BYTES).partition(b"\n")
+    code, _newline, body = small_files.read(directory / NAME, _MAX_BYTES).partition(b"\n")
     return body, key.is_valid_code(code.decode("ascii", "replace"), _PURPOSE, body)
 
 
 def is_head_in_log(log: Path, head: LogHead) -> bool:
     """Whether the record with this hash still ends at this offset: the log was neither cut nor replaced."""
     try:
-        descriptor = os.open(log, READ_NOFOLLOW)
+        descriptor = small_files.open_for_reading(log)
     except FileNotFoundError:
         return False
     try:

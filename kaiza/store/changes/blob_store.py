@@ -15,6 +15,7 @@ from itertools import chain
 
 from kaiza.domain import errors
 from kaiza.domain.plain_values import describe_exception
+from kaiza.store.disk import small_files
 from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, has_no_writer, hash_content, read_all, update_hash, write_all
 from kaiza.store.disk.disk_reserve import FULL_DISK_ERRNOS
 from kaiza.store.disk.fsync_batch import FsyncBatch
@@ -25,9 +26,6 @@ COMPRESSION_LEVEL, MEMORY_LEVEL, MIN_WINDOW_BITS = 1, 6, 9
 PACKED_SUFFIX = ".z"
 MAX_COMPRESSED_COPY = 1 << 16
 """Larger contents that a change wrote are stored as they are: to compress 1 MiB takes as long as a whole change."""
-# The workspace may come from an archive: O_NOFOLLOW refuses a planted link, O_NONBLOCK does not hang on a planted FIFO.
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class BlobStore:
         try:
             if dir_fd is None:
                 raise FileNotFoundError
-            fd = os.open(digest + PACKED_SUFFIX if packed else digest, _OPEN, dir_fd=dir_fd)
+            fd = small_files.open_for_reading(digest + PACKED_SUFFIX if packed else digest, dir_fd)
             try:
                 for chunk in _decompress_file(fd) if packed else read_all(fd):
                     most -= len(chunk)
@@ -96,7 +94,7 @@ class BlobStore:
 
     def adopt(self, digest: str, dir_fd: int, name: bytes) -> None:
         """Store an existing file and remove its name. A large file without a writer is renamed, not copied."""
-        fd = os.open(name, _OPEN, dir_fd=dir_fd)
+        fd = small_files.open_for_reading(name, dir_fd)
         try:
             small = os.fstat(fd).st_size <= MAX_PACKED_BYTES
             # A process that still has the file open for writing could change a blob that was only renamed.
@@ -137,7 +135,7 @@ class BlobStore:
 
 def _open_if_sound(name: str, digest: str, dir_fd: int) -> int | None:
     try:
-        fd = os.open(name, _OPEN, dir_fd=dir_fd)
+        fd = small_files.open_for_reading(name, dir_fd)
     except FileNotFoundError:
         return None
     found = None
@@ -159,7 +157,7 @@ def _write_blob(digest: str, content: Iterable[bytes], dir_fd: int, *, pack: boo
     check = hashlib.sha256()
     # Written under a random name and renamed when complete: a crash leaves no partial blob under a hash.
     draft = f".{digest}.{os.urandom(6).hex()}"
-    fd = os.open(draft, _CREATE, 0o400, dir_fd=dir_fd)
+    fd = small_files.create(draft, dir_fd, mode=0o400)
     try:
         hashed = update_hash(check, content)
         write_all(fd, _compress_chunks(hashed) if pack else hashed)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import ROOT, RelPath
 from kaiza.store.changes.journal_lines import parse_json, read_file
+from kaiza.store.disk import small_files
 from kaiza.store.disk.byte_io import write_all
 from kaiza.store.disk.fsync_batch import fsync_all
 from kaiza.store.disk.kaiza_dir import KaizaDir
@@ -26,8 +27,6 @@ from kaiza.store.files.resolved import OwnedDescriptor, ResolvedPath
 MAX_NEW_LEVELS = 100
 """Directories below each other that one change may create."""
 _CREATED = "created directory"
-_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
@@ -79,8 +78,8 @@ class DirectoryHandles:
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=parent_fd)
                 self.created.append(path)
-            # _OPEN has O_NOFOLLOW: between mkdir and open the directory may have been replaced by a link.
-            self.descriptors[path] = os.open(name, _OPEN, dir_fd=parent_fd)
+            # Not followed: between mkdir and open the directory may have been replaced by a link.
+            self.descriptors[path] = small_files.open_directory(name, parent_fd)
 
     def remove_created(self) -> None:
         """Remove the created directories that are empty, the innermost first."""
@@ -147,7 +146,9 @@ def record_created(kaiza_dir: KaizaDir, key: StateKey, paths: Iterable[RelPath])
     coded = ([path, key.compute_code(_CREATED, _encode_text(path))] for path in map(str, paths))
     lines = "".join(json.dumps(pair) + "\n" for pair in coded)
     if lines:
-        with OwnedDescriptor(os.open("list", _APPEND, 0o600, dir_fd=kaiza_dir.open_directory("made"))) as file:
+        with OwnedDescriptor(
+            small_files.open_for_update("list", kaiza_dir.open_directory("made"), create=True, append=True)
+        ) as file:
             write_all(file.fd, [lines.encode()])
 
 
@@ -186,5 +187,5 @@ def _open_directory(place: ResolvedPath) -> int:
     if not stat.S_ISDIR(place.stat.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
     if place.real == ROOT:
-        return os.open(b".", _OPEN, dir_fd=place.fd)
+        return small_files.open_directory(b".", place.fd)
     return place.open(os.O_RDONLY | os.O_DIRECTORY)

@@ -7,7 +7,6 @@ which ends with the process: a journal without a lock has no living writer.
 import fcntl
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,14 +16,13 @@ from typing import Literal
 from kaiza.store.changes import journal_lines
 from kaiza.store.changes.journal_lines import JournalLine
 from kaiza.store.changes.operation import Operation
+from kaiza.store.disk import small_files
 from kaiza.store.disk.byte_io import write_all
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.disk.kaiza_dir import KaizaDir
 from kaiza.store.disk.state_key import StateKey
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 # A clone may bring any number of journals; one recovery inspects this many, those of the log's open intents first.
 _MAX_JOURNALS = 200
 _LAST_DATE = 253402300799
@@ -140,7 +138,7 @@ class JournalStore:
             raise ValueError("not a name for a journal")
         first_line = {"state": self.state_key.state_id, "live": live, **head}
         while True:
-            fd = os.open(txn, _CREATE, 0o600, dir_fd=self.kaiza_dir.open_directory("journal"))
+            fd = small_files.create(txn, self.kaiza_dir.open_directory("journal"))
             fcntl.flock(fd, fcntl.LOCK_EX)
             # Between open and flock, a recovery may have taken the empty file for abandoned and deleted it.
             if os.fstat(fd).st_nlink:
@@ -207,12 +205,11 @@ class JournalStore:
     def _inspect_name(self, name: str, dir_fd: int) -> AbandonedJournal | None:
         """Open, lock and classify one entry; None where it has a living writer, is gone, or is empty."""
         try:
-            # Checked before it is opened: opening a planted FIFO for writing would hang.
-            if not stat.S_ISREG(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode):
-                return AbandonedJournal(name, "malformed")
-            fd = os.open(name, _OPEN, dir_fd=dir_fd)
+            fd = small_files.open_for_update(name, dir_fd)
         except FileNotFoundError:
             return None
+        except small_files.NotRegularError:
+            return AbandonedJournal(name, "malformed")
         except OSError:
             return AbandonedJournal(name, "unreadable")
         journal = TransactionJournal(self.kaiza_dir, self.state_key, name, fd)

@@ -12,7 +12,8 @@ from typing import Any
 
 import orjson
 
-from kaiza.store.disk.byte_io import READ_NOFOLLOW, read_all
+from kaiza.store.disk import small_files
+from kaiza.store.disk.byte_io import read_all
 from kaiza.store.disk.state_key import StateKey
 
 COMMITTED = b'{"committed": true}'
@@ -76,13 +77,9 @@ def foreign_head(state_key: StateKey, content: bytes) -> JournalLine | None:
 def read_file(name: str, dir_fd: int) -> bytes | None:
     """Content of a file that may have come with the workspace; None where it cannot be opened or read whole."""
     try:
-        fd = os.open(name, READ_NOFOLLOW, dir_fd=dir_fd)
+        return small_files.read(name, _MAX_BYTES, dir_fd)
     except OSError:
         return None
-    try:
-        return read_content(fd)
-    finally:
-        os.close(fd)
 
 
 def read_content(fd: int) -> bytes | None:

@@ -1,18 +1,16 @@
 """Locks by path, across threads and processes: transactions that touch the same file run one after the other."""
 
-import os
 import zlib
 from collections.abc import Iterable
 from contextlib import ExitStack
 
 from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.store.disk.file_lock import FileLock
+from kaiza.store.disk import small_files
 from kaiza.store.disk.kaiza_dir import KaizaDir
 
 # Paths share 64 lock files: nothing has to be created for each path, and none has to be cleaned up.
 STRIPES = 64
-_OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def acquire(kaiza_dir: KaizaDir, paths: Iterable[RelPath], seconds: float) -> ExitStack:
@@ -22,7 +20,7 @@ def acquire(kaiza_dir: KaizaDir, paths: Iterable[RelPath], seconds: float) -> Ex
     dir_fd = kaiza_dir.open_directory("locks")
     with ExitStack() as stack:
         for stripe in stripes:
-            lock = FileLock(os.open(f"{stripe:02x}", _OPEN, 0o600, dir_fd=dir_fd))
+            lock = small_files.open_lock(f"{stripe:02x}", dir_fd)
             stack.callback(lock.close)
             try:
                 lock.acquire(seconds)

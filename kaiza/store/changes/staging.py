@@ -17,14 +17,13 @@ from kaiza.store.changes.blob_store import BlobStore
 from kaiza.store.changes.directory_handles import DirectoryHandles, last_name
 from kaiza.store.changes.journal import JournalStore
 from kaiza.store.changes.operation import ActiveOperation, Operation, mismatch_error
-from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, READ_NOFOLLOW, read_all, update_hash, write_all
+from kaiza.store.disk import small_files
+from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, read_all, update_hash, write_all
 from kaiza.store.disk.disk_reserve import FULL_DISK_ERRNOS
 from kaiza.store.disk.file_metadata import FileMetadata, inode_at, snapshot
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.files.resolved import OwnedDescriptor
-
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +72,8 @@ class Staging:
         if operation.kind not in {"put", "swap"} or change is None:
             return
         # 0600 until owner and mode are set: the new content of a private file is never readable by others.
-        # A new file gets the usual mode of the umask. O_EXCL: a planted file or link of that name is not written to.
-        fd = os.open(active.temp, _CREATE, 0o600 if operation.metadata else 0o666, dir_fd=active.directory_fd)
+        # A new file gets the usual mode of the umask.
+        fd = small_files.create(active.temp, active.directory_fd, mode=0o600 if operation.metadata else 0o666)
         try:
             active.our_inode = os.fstat(fd).st_ino
             write_all(fd, self._new_content(change))
@@ -128,7 +127,10 @@ class Staging:
         dir_fd = self.directories.descriptors.get(path.parent)
         if dir_fd is None:  # the directory was removed since the preflight
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        return OwnedDescriptor(os.open(last_name(path), READ_NOFOLLOW, dir_fd=dir_fd))
+        try:
+            return OwnedDescriptor(small_files.open_for_reading(last_name(path), dir_fd))
+        except small_files.NotRegularError as other:  # put in its place since the preflight
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)) from other
 
 
 def _verify_content(content: Iterable[bytes], change: Change) -> Iterator[bytes]:
@@ -146,7 +148,7 @@ def store_held_content(files: ConfinedRoot, blobs: BlobStore, digest: str, paths
             dir_fd, name = directories.descriptors[path.parent], last_name(path)
             found = snapshot(dir_fd, name) if inode_at(dir_fd, name) is not None else None
             if found is not None and found.digest == digest:
-                with OwnedDescriptor(os.open(name, READ_NOFOLLOW, dir_fd=dir_fd)) as file:
+                with OwnedDescriptor(small_files.open_for_reading(name, dir_fd)) as file:
                     blobs.store(digest, read_all(file.fd), pack=found.size <= MAX_PACKED_BYTES, batch=batch)
                 batch.sync()
                 return

@@ -12,8 +12,8 @@ from kaiza.domain.audit.projection import is_late_count
 from kaiza.domain.audit.record import Record
 from kaiza.domain.paths.protected_names import LOG_DIRECTORY, LOG_PATH
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.store.disk.byte_io import READ_NOFOLLOW
 from kaiza.store.disk.process_liveness import is_locked
+from kaiza.store.disk.small_files import READ_NOFOLLOW
 
 # git itself writes these when a check commits, fetches or looks at the status.
 _WRITTEN_BY_GIT = frozenset({"objects", "refs", "packed-refs", "index", "logs"})

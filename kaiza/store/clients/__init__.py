@@ -1,5 +1,3 @@
 """Configuration files of MCP clients: adding Kaiza to them, and removing it again."""
 
-from kaiza.store.clients.registry import CLIENTS
-
-__all__ = ["CLIENTS"]
+__all__ = ["changes", "client", "install_manifest", "registry", "server_command"]

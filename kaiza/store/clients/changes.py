@@ -1,17 +1,22 @@
 """Plans and applies the file changes that add Kaiza to a client or remove it.
 
-All changes are computed before the first byte is written.
+All changes are computed before the first byte is written. No link is followed, and each file is replaced atomically.
 """
 
+import errno
+import os
+import secrets
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kaiza.store.clients import config_files
-from kaiza.store.clients.client import Client, ConfigFile, ServerCommand, ServerEntry
-from kaiza.store.clients.errors import ConfigError
+from kaiza.store.clients.client import Client, ConfigError, ConfigFile, ServerCommand, ServerEntry
 from kaiza.store.clients.install_manifest import InstalledFile, InstallManifest, content_hash
+from kaiza.store.disk import small_files
+
+_MAX_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,21 +113,21 @@ def _install_change(
 ) -> ConfigChange | None:
     base = target.base_directory(file)
     path = base.joinpath(*file.path)
-    current = config_files.read(base, file.path)
+    current = _read_file(base, file.path)
     if current is not None and file.insert(_decode_text(current), server).encode() == current:
         return None
     # Start from the file without an earlier entry, so that removing the new one leads back to the user's own text.
     original = _content_without_kaiza(file, current, target.manifest.files.get(str(path)))
     after = file.insert(_decode_text(original or b""), server).encode()
-    config_files.require_writable(base, file.path)
-    directories = tuple(config_files.missing_directories(base, file.path))
+    _require_writable(base, file.path)
+    directories = tuple(_missing_directories(base, file.path))
     return ConfigChange(path, file.name, client.name, current, after, original, directories)
 
 
 def _removal_change(target: InstallTarget, client: Client, file: ConfigFile) -> ConfigChange | None:
     base = target.base_directory(file)
     path = base.joinpath(*file.path)
-    current, installed = config_files.read(base, file.path), target.manifest.files.get(str(path))
+    current, installed = _read_file(base, file.path), target.manifest.files.get(str(path))
     if current is None:
         return None
     if installed is not None:
@@ -133,7 +138,7 @@ def _removal_change(target: InstallTarget, client: Client, file: ConfigFile) -> 
         return None
     if after == current:
         return None
-    config_files.require_writable(base, file.path)
+    _require_writable(base, file.path)
     return ConfigChange(path, file.name, client.name, current, after, after)
 
 
@@ -158,7 +163,7 @@ def _is_removable(file: ConfigFile, current: bytes, root: Path) -> bool:
 
 def _read_text(file: ConfigFile, target: InstallTarget) -> str:
     try:
-        return _decode_text(config_files.read(target.base_directory(file), file.path) or b"")
+        return _decode_text(_read_file(target.base_directory(file), file.path) or b"")
     except ConfigError as error:
         raise ConfigFileError(file.name, error) from error
 
@@ -183,9 +188,9 @@ def apply_changes(
                 directory.mkdir()
                 created.append(directory)
         for change in changes:
-            # Noted first: `replace` may fail after the rename, in the sync of the directory.
+            # Noted first: `_replace_file` may fail after the rename, in the sync of the directory.
             started.append(change)
-            config_files.replace(change.path, change.before, change.after)
+            _replace_file(change.path, change.before, change.after)
     except (OSError, ConfigError):
         _roll_back(started)
         remove_empty_directories(list(reversed(created)))
@@ -195,8 +200,8 @@ def apply_changes(
 
 def _roll_back(started: Sequence[ConfigChange]) -> None:
     for change in reversed(started):
-        if config_files.read(change.path.parent, (change.path.name,)) == change.after:
-            config_files.replace(change.path, change.after, change.before)
+        if _read_file(change.path.parent, (change.path.name,)) == change.after:
+            _replace_file(change.path, change.after, change.before)
 
 
 def remove_empty_directories(directories: Sequence[Path]) -> None:
@@ -212,9 +217,93 @@ def removal_changes(manifest: InstallManifest, owner: str, root: Path) -> list[C
     for path, installed in manifest.files.items():
         if installed.owner == owner and Path(path).is_relative_to(root):
             parts = Path(path).relative_to(root).parts
-            current = config_files.read(root, parts)
+            current = _read_file(root, parts)
             if installed.is_unchanged(current):
                 changes.append(
                     ConfigChange(Path(path), "/".join(parts), owner, current, installed.before, installed.before)
                 )
     return changes
+
+
+def _read_file(base: Path, parts: tuple[str, ...]) -> bytes | None:
+    """Read a file below `base`; None if missing. ConfigError if it is not a regular file or behind a link."""
+    for prefix in _path_prefixes(base, parts):
+        # A cloned repository could place a link here that leads init to a file anywhere else.
+        if prefix.is_symlink():
+            raise ConfigError(
+                f"{prefix.name} is a symbolic link, which Kaiza does not follow. Replace it with a real one"
+            )
+    try:
+        return small_files.read(base.joinpath(*parts), _MAX_BYTES)
+    except FileNotFoundError:
+        return None
+    except NotADirectoryError as error:
+        raise ConfigError("A file exists where a directory is needed") from error
+    except small_files.NotRegularError as error:
+        raise ConfigError("This is not a regular file") from error
+    except OSError as error:
+        if error.errno != errno.EFBIG:
+            raise
+        raise ConfigError("The file is too large for a configuration file") from error
+
+
+def _require_writable(base: Path, parts: tuple[str, ...]) -> None:
+    """ConfigError if the file is read-only, or the directory that would hold it."""
+    path = base.joinpath(*parts)
+    # Replacing a file needs no write permission on it: ask, because read-only is how a user says no.
+    if path.exists() and not path.stat().st_mode & stat.S_IWUSR:
+        raise ConfigError("The file is read-only. Make it writable to let Kaiza change it")
+    existing = next(parent for parent in path.parents if parent.exists())
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise ConfigError("You have no permission to write to its directory")
+
+
+def _missing_directories(base: Path, parts: tuple[str, ...]) -> list[Path]:
+    """Missing parent directories of the file, outermost first."""
+    return [prefix for prefix in list(_path_prefixes(base, parts))[:-1] if not prefix.exists()]
+
+
+def _replace_file(path: Path, before: bytes | None, after: bytes | None) -> None:
+    """Atomically replace `before` by `after` and sync; None means no file. OSError or ConfigError if nothing changed.
+
+    ConfigError if the file no longer has the content `before`.
+    """
+    if after is None:
+        _require_content(path, before)
+        path.unlink()
+    else:
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+        try:
+            _write_file(temporary, after, path.lstat() if before is not None else None)
+            # Last moment before the rename: an edit by the user or the client since it was read is not lost.
+            _require_content(path, before)
+            if before is None:
+                os.link(temporary, path, follow_symlinks=False)  # unlike rename, fails if the file has appeared
+            else:
+                temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    small_files.sync_directory(path.parent)
+
+
+def _path_prefixes(base: Path, parts: tuple[str, ...]) -> Iterator[Path]:
+    for number in range(1, len(parts) + 1):
+        yield base.joinpath(*parts[:number])
+
+
+def _require_content(path: Path, before: bytes | None) -> None:
+    if _read_file(path.parent, (path.name,)) != before:
+        raise ConfigError("The file was changed meanwhile. Check it and run the command again")
+
+
+def _write_file(path: Path, content: bytes, original: os.stat_result | None) -> None:
+    descriptor = small_files.create(path, mode=0o644)
+    with os.fdopen(descriptor, "wb") as file:
+        if original is not None:
+            os.fchmod(descriptor, stat.S_IMODE(original.st_mode))
+            if os.geteuid() == 0:
+                # Under sudo the file must stay the user's, or their client can no longer write it.
+                os.fchown(descriptor, original.st_uid, original.st_gid)
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)

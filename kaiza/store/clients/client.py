@@ -4,6 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+
+class ConfigError(Exception):
+    """The file was left untouched: the reason without a final period, and the line (from 1) if one is at fault."""
+
+    def __init__(self, sentence: str, line: int | None = None) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.line = line
+
+
 SERVER_NAME = "kaiza"
 ConfigLocation = Literal["workspace", "home"]
 _URL_MEMBERS = ("url", "httpUrl", "serverUrl")

@@ -9,12 +9,10 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-import orjson
-
 from kaiza.store.disk import state_dir
+from kaiza.store.disk.state_dir import StateFile
 
-_NAME = "init.json"
-_FORMAT = 1
+_FILE = StateFile("init.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +44,15 @@ def content_hash(content: bytes) -> str:
 def load(root: str) -> InstallManifest:
     """Load the manifest of a workspace; an empty one if it is missing, damaged or of another format."""
     try:
-        document = orjson.loads(state_dir.read_file(state_dir.path_of(root) / _NAME))
-        if document["format"] != _FORMAT:
-            return InstallManifest()
-        return InstallManifest(
-            {path: _parse_entry(entry) for path, entry in document["files"].items()}, dict(document["directories"])
-        )
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return _FILE.load(state_dir.path_of(root), _parse) or InstallManifest()
+    except ValueError:
         return InstallManifest()
 
 
 def save(root: str, manifest: InstallManifest) -> None:
     """Write the manifest to disk, or delete the file of an empty one. OSError on failure."""
     if not manifest.files and not manifest.directories:
-        (state_dir.path_of(root) / _NAME).unlink(missing_ok=True)
+        (state_dir.path_of(root) / _FILE.name).unlink(missing_ok=True)
         return
     files = {
         path: {
@@ -69,10 +62,14 @@ def save(root: str, manifest: InstallManifest) -> None:
         }
         for path, installed in manifest.files.items()
     }
-    document = {"format": _FORMAT, "files": files, "directories": dict(manifest.directories)}
-    state_dir.replace_file(state_dir.path_of(root, create=True) / _NAME, orjson.dumps(document))
+    members = {"files": files, "directories": dict(manifest.directories)}
+    # The clients' files are changed next, and this is the only copy of what they were.
+    _FILE.replace(state_dir.path_of(root, create=True), members, durable=True)
 
 
-def _parse_entry(entry: Mapping[str, Any]) -> InstalledFile:
-    before = entry["before"]
-    return InstalledFile(entry["owner"], None if before is None else b64decode(before, validate=True), entry["after"])
+def _parse(document: dict[str, Any]) -> InstallManifest:
+    files = {}
+    for path, entry in document["files"].items():
+        before = None if entry["before"] is None else b64decode(entry["before"], validate=True)
+        files[path] = InstalledFile(entry["owner"], before, entry["after"])
+    return InstallManifest(files, dict(document["directories"]))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.store.clients import jsonc
-from kaiza.store.clients.errors import ConfigError
+from kaiza.store.clients.client import ConfigError
 from kaiza.store.clients.jsonc import JsonChild, JsonNode
 
 KeyPath = Sequence[str]

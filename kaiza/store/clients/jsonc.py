@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.store.clients.errors import ConfigError
+from kaiza.store.clients.client import ConfigError
 
 MAX_DEPTH = 100  # the parser recurses
 _SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)

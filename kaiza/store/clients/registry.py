@@ -4,10 +4,56 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from kaiza.store.clients.client import SERVER_NAME, Client, ConfigFile, ServerCommand
-from kaiza.store.clients.codex_config import CODEX_FILE
+from kaiza.store.clients import toml_block
+from kaiza.store.clients.client import (
+    SERVER_NAME,
+    Client,
+    ConfigFile,
+    ServerCommand,
+    ServerEntry,
+    TextEdit,
+    parse_entry,
+)
 from kaiza.store.clients.gemini_config import GEMINI_FILE
 from kaiza.store.clients.json_file import ServerGroup, denial_edit, offer_edit, plain_group, server_file, setting_edit
+
+_CODEX_TABLE = ("mcp_servers", SERVER_NAME)
+_CODEX_SANDBOX = {"sandbox_mode": "read-only"}
+# Codex would ask before each change, and `codex exec`, which cannot ask, would refuse it: the plan is the approval.
+_CODEX_APPROVAL = {"default_tools_approval_mode": "approve"}
+
+
+def _insert_codex(text: str, server: ServerEntry) -> str:
+    return toml_block.set_table(text, _CODEX_SANDBOX, _CODEX_TABLE, server.as_json() | _CODEX_APPROVAL)
+
+
+def _remove_codex(text: str, _before: str | None) -> str:
+    return toml_block.remove_table(text, _CODEX_TABLE)
+
+
+def _find_codex_entry(text: str) -> ServerEntry | None:
+    servers = toml_block.parse(text).get(_CODEX_TABLE[0])
+    return parse_entry(servers.get(SERVER_NAME)) if isinstance(servers, dict) else None
+
+
+def _codex_writes(text: str) -> bool:
+    return bool(toml_block.parse(text).get("sandbox_mode") != _CODEX_SANDBOX["sandbox_mode"])
+
+
+def _find_codex_remark(text: str) -> str | None:
+    if not _codex_writes(text):
+        return None
+    return 'sandbox_mode was set before Kaiza and lets Codex write without it; set it to "read-only"'
+
+
+_CODEX_FILE = ConfigFile(
+    "workspace",
+    (".codex", "config.toml"),
+    (TextEdit(_insert_codex, _remove_codex, _codex_writes),),
+    _find_codex_entry,
+    find_remark=_find_codex_remark,
+)
+
 
 TOKEN_VARIABLE = "KAIZA_TOKEN"  # noqa: S105  the variable's name
 """Environment variable from which clients take the token for HTTP."""
@@ -117,7 +163,7 @@ _ALL_CLIENTS = (
     Client(
         name="codex",
         title="Codex",
-        files=(CODEX_FILE,),
+        files=(_CODEX_FILE,),
         detection_paths=(("workspace", ".codex"), ("home", ".codex")),
         program="codex",
         variable_signs=(),

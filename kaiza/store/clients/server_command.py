@@ -5,8 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kaiza.store.clients.client import Client, ServerCommand
-from kaiza.store.clients.errors import ConfigError
+from kaiza.store.clients.client import Client, ConfigError, ServerCommand
 
 _TIMEOUT_SECONDS = 30
 

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from kaiza.store.clients.errors import ConfigError
+from kaiza.store.clients.client import ConfigError
 
 # Fixed: the blocks that files have are recognized by these lines.
 BEGIN = "# kaiza: begin (kaiza init keeps this block; kaiza init --remove takes it out)"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kaiza.domain import errors
-from kaiza.store.config import configuration
+from kaiza.store.config import trusted_config
 from kaiza.store.disk import state_dir
 
 NOT_UTF8 = "The path of the workspace is not UTF-8, so no client could name it. Rename the directory."
@@ -46,7 +46,7 @@ def has_state_inside(root: str, *, of: str) -> bool:
 
 def has_configuration_inside(root: str) -> bool:
     """Whether a directory of configuration, existing or not, is `root` or below it."""
-    return _is_inside(configuration.MACHINE_DIRECTORY, root) or _is_inside(configuration.user_directory(), root)
+    return _is_inside(trusted_config.MACHINE_DIRECTORY, root) or _is_inside(trusted_config.user_directory(), root)
 
 
 def explain_inside(roots: Sequence[str]) -> str:
@@ -57,7 +57,7 @@ def explain_inside(roots: Sequence[str]) -> str:
     if any(map(has_configuration_inside, roots)):
         moved["configuration"] = _find_place_outside(roots, ".config")
     problem = f"Kaiza's {' and '.join(moved)} directory is inside a workspace, where an agent could change it."
-    if None in moved.values() or any(_is_inside(configuration.MACHINE_DIRECTORY, root) for root in roots):
+    if None in moved.values() or any(_is_inside(trusted_config.MACHINE_DIRECTORY, root) for root in roots):
         return f"{problem} Name a narrower workspace."
     variables = {"state": "XDG_STATE_HOME", "configuration": "XDG_CONFIG_HOME"}
     line = " ".join(f"{variables[kind]}={place}" for kind, place in moved.items())

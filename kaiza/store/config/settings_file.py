@@ -4,17 +4,19 @@ Fails closed: an unreadable file, an unknown key or an invalid value is a BOOTST
 defaults would drop a `deny_read` that a person has written.
 """
 
+import errno
 import os
 import re
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from kaiza.domain import errors
 from kaiza.domain.paths.confusables import skeleton
 from kaiza.domain.paths.denial import DenyGlob
-from kaiza.store.disk.byte_io import READ_NOFOLLOW
+from kaiza.store.disk import small_files
 
 if TYPE_CHECKING:
     from kaiza.store.config.settings_schema import SettingsFile
@@ -53,11 +55,13 @@ def read_text(directory: int, place: FilePlace) -> str | None:
         return None
     if names != [place.name]:
         raise file_error(place, "misnamed")
-    content = _read_content(directory, place)
-    if len(content) > MAX_FILE_BYTES:
-        raise file_error(place, "too_large")
     try:
+        # Checked before it is opened, for the right message, and again when it is open: it may be swapped between.
+        _require_own_file(place, os.stat(place.name, dir_fd=directory, follow_symlinks=False))
+        content = small_files.read(place.name, MAX_FILE_BYTES, directory, check=partial(_require_own_file, place))
         return content.decode()
+    except OSError as error:
+        raise file_error(place, "too_large" if error.errno == errno.EFBIG else "unreadable") from error
     except UnicodeDecodeError as error:
         raise file_error(place, "not_utf8") from error
 
@@ -96,20 +100,7 @@ def file_error(place: FilePlace, why: str) -> errors.SystemError:
     )
 
 
-def _read_content(directory: int, place: FilePlace) -> bytes:
-    """Read the file, at most one byte more than MAX_FILE_BYTES."""
-    try:
-        # Checked before opening, for the right message, and again on the descriptor, because it may be swapped between.
-        _require_own_file(os.stat(place.name, dir_fd=directory, follow_symlinks=False), place)
-        descriptor = os.open(place.name, READ_NOFOLLOW, dir_fd=directory)
-        with os.fdopen(descriptor, "rb") as file:
-            _require_own_file(os.fstat(descriptor), place)
-            return file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise file_error(place, "unreadable") from error
-
-
-def _require_own_file(status: os.stat_result, place: FilePlace) -> None:
+def _require_own_file(place: FilePlace, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise file_error(place, "link" if stat.S_ISLNK(status.st_mode) else "no_file")
     # A file outside of the workspace may loosen, so another user must not be able to write it.

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kaiza.domain.paths.denial import DenyGlob
-from kaiza.store.config.configuration import Configuration, read_machine_configuration, read_user_configuration
-from kaiza.store.config.settings import NAME, Settings, make_settings, parse_values
-from kaiza.store.config.settings_merge import DIRECTIONS, Values, choose_stricter
+from kaiza.store.config.settings import DIRECTIONS, NAME, Settings, Values, choose_stricter, make_settings, parse_values
+from kaiza.store.config.trusted_config import TrustedConfig, read_machine_config, read_user_config
 
 ADOPTED = "adopted"
 DEFAULT = "default"
@@ -39,7 +38,7 @@ class LooseningSetting:
 class SettingsLayers:
     """What each place sets."""
 
-    outside: Sequence[Configuration] = ()
+    outside: Sequence[TrustedConfig] = ()
     adopted: Values = field(default_factory=dict)
     text: str | None = None
     """Text of `kaiza.toml`; None if there is no such file."""
@@ -126,9 +125,9 @@ class SettingsLayers:
         return equal or list(setting)
 
 
-def read_outside() -> tuple[Configuration, Configuration]:
+def read_outside() -> tuple[TrustedConfig, TrustedConfig]:
     """The configuration of the machine and of the user; BOOTSTRAP_FAILURE if one is invalid."""
-    return read_machine_configuration(), read_user_configuration()
+    return read_machine_config(), read_user_config()
 
 
 def _is_denied(path: str, denials: Sequence[DenyGlob]) -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from kaiza.store.config.settings_merge import PERIOD_PATTERN
+from kaiza.store.config.settings import PERIOD_PATTERN
 
 
 class ClosedModel(pydantic.BaseModel):

@@ -12,14 +12,11 @@ from kaiza.domain.context import cache_format
 from kaiza.domain.context.cache_format import CacheEntry
 from kaiza.store.context import cache_removal
 from kaiza.store.context.source_scan import CacheBuildError, SourceDocument
-from kaiza.store.disk import atomic_rename
-from kaiza.store.disk.byte_io import write_all
+from kaiza.store.disk import atomic_rename, small_files
 from kaiza.store.disk.kaiza_dir import KaizaDir
-from kaiza.store.files.resolved import OwnedDescriptor
 
 MAX_DOCUMENTS = 100_000
 MAX_TOTAL_BYTES = 1024 * MIB
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class CacheBuilder:
@@ -56,7 +53,7 @@ class CacheBuilder:
         encoded = cache_format.encode_document(entry, document.name, document.content.decode())
         if len(encoded) > cache_format.MAX_DOCUMENT_BYTES:
             raise CacheBuildError(f"{document.path} has too many control characters to be packed. Leave it out.")
-        _write_new(self._documents.fd, entry.file_name, encoded)
+        small_files.write_new(entry.file_name, encoded, self._documents.fd, durable=False)
         self._files[entry.file_name] = entry, document.path
         self._ids[entry.document_id] = document.path
 
@@ -66,8 +63,9 @@ class CacheBuilder:
         manifest = cache_format.encode_manifest(entries, created_at)
         if cache_format.is_too_large(manifest):
             raise CacheBuildError("The paths of the documents are too long for one cache. Build several.")
-        _write_new(self._directory.fd, cache_format.INDEX, cache_format.encode_index(entries))
-        _write_new(self._directory.fd, cache_format.MANIFEST, manifest)
+        index = cache_format.encode_index(entries)
+        small_files.write_new(cache_format.INDEX, index, self._directory.fd, durable=False)
+        small_files.write_new(cache_format.MANIFEST, manifest, self._directory.fd, durable=False)
         return cache_format.hash_entries(entries)
 
     def publish(self, name: str, *, replace: bool) -> None:
@@ -117,8 +115,3 @@ class CacheBuilder:
         if entry.file_name in self._files:
             _, other = self._files[entry.file_name]
             raise CacheBuildError(f"{other} and {path} have the same content. Leave one of them out.")
-
-
-def _write_new(dir_fd: int, name: str, content: bytes) -> None:
-    with OwnedDescriptor(os.open(name, _CREATE, 0o600, dir_fd=dir_fd)) as file:
-        write_all(file.fd, [content])

@@ -16,15 +16,13 @@ from kaiza.domain import errors
 from kaiza.domain.context import cache_format
 from kaiza.domain.context.arguments import cache_missing, is_cache_name
 from kaiza.domain.context.cache_format import CacheEntry, Manifest, cache_invalid
-from kaiza.store.disk.byte_io import READ_NOFOLLOW, read_range
+from kaiza.store.disk import small_files
+from kaiza.store.disk.byte_io import read_range
 from kaiza.store.disk.kaiza_dir import NAME as KAIZA_NAME
 from kaiza.store.files.resolved import OwnedDescriptor
 
 DIRECTORY = "context"
-DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _UNREACHABLE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG}
-# ENXIO: a socket. The others: the name is missing, or is a link.
-_NOT_A_FILE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}
 
 
 @dataclass(slots=True)
@@ -67,7 +65,7 @@ class OpenCache(OwnedDescriptor):
 
     def _open_documents(self) -> OwnedDescriptor:
         with _as_cache_errors():
-            return OwnedDescriptor(os.open(cache_format.DOCUMENTS, DIRECTORY_FLAGS, dir_fd=self.fd))
+            return OwnedDescriptor(small_files.open_directory(cache_format.DOCUMENTS, self.fd))
 
     def _document_names(self, most: int) -> list[str]:
         with self._open_documents() as documents, _as_cache_errors(), os.scandir(documents.fd) as entries:
@@ -84,7 +82,7 @@ class ContextCaches:
         """Open the directory of a cache; CONTEXT_CACHE_MISSING if it cannot be reached."""
         try:
             with self._open_home() as home:
-                cache = OpenCache(os.open(name, DIRECTORY_FLAGS, dir_fd=home.fd), name)
+                cache = OpenCache(small_files.open_directory(name, home.fd), name)
         except OSError as error:
             raise (cache_missing() if error.errno in _UNREACHABLE else io_error(error)) from error
         # While it is held, the files are not deleted, even if the cache is replaced or removed.
@@ -119,9 +117,9 @@ class ContextCaches:
 
     def _open_home(self) -> OwnedDescriptor:
         with ExitStack() as opened:
-            kaiza_fd = os.open(KAIZA_NAME, DIRECTORY_FLAGS, dir_fd=self.root_fd)
+            kaiza_fd = small_files.open_directory(KAIZA_NAME, self.root_fd)
             opened.callback(os.close, kaiza_fd)
-            return OwnedDescriptor(os.open(DIRECTORY, DIRECTORY_FLAGS, dir_fd=kaiza_fd))
+            return OwnedDescriptor(small_files.open_directory(DIRECTORY, kaiza_fd))
 
 
 def io_error(error: OSError) -> errors.SystemError:
@@ -139,14 +137,15 @@ def _as_cache_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise (cache_invalid("files") if error.errno in _NOT_A_FILE else io_error(error)) from error
+        is_unsound = isinstance(error, FileNotFoundError | NotADirectoryError | small_files.NotRegularError)
+        raise (cache_invalid("files") if is_unsound or error.errno == errno.ELOOP else io_error(error)) from error
 
 
 def _read_file(dir_fd: int, name: str, most: int) -> bytes:
     """The content of a regular file; CONTEXT_CACHE_INVALID if it is something else, or longer than `most` bytes."""
-    with _as_cache_errors(), OwnedDescriptor(os.open(name, READ_NOFOLLOW, dir_fd=dir_fd)) as file:
+    with _as_cache_errors(), OwnedDescriptor(small_files.open_for_reading(name, dir_fd)) as file:
         status = os.fstat(file.fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > most:
+        if status.st_size > most:
             raise cache_invalid("files")
         content = read_range(file.fd, 0, status.st_size)
         # A file that is being written may have changed its size.

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 from kaiza.domain.context import cache_format
-from kaiza.store.context.cache_files import DIRECTORY, DIRECTORY_FLAGS
+from kaiza.store.context.cache_files import DIRECTORY
 from kaiza.store.context.source_scan import CacheBuildError
+from kaiza.store.disk import small_files
 from kaiza.store.disk.kaiza_dir import KaizaDir
 from kaiza.store.files.resolved import OwnedDescriptor
 
@@ -118,7 +119,7 @@ def delete_cache(home_fd: int, name: str, directory: OwnedDescriptor) -> None:
 
 def open_directory(name: str, dir_fd: int) -> OwnedDescriptor:
     """Open a directory by its name, never through a link."""
-    return OwnedDescriptor(os.open(name, DIRECTORY_FLAGS, dir_fd=dir_fd))
+    return OwnedDescriptor(small_files.open_directory(name, dir_fd))
 
 
 @contextmanager

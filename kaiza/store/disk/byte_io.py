@@ -1,10 +1,12 @@
-"""Reading and writing open files in chunks: open flags, complete reads and writes, leases, file stamps."""
+"""Open files: complete reads and writes in chunks, hashes, leases, stamps that change with the content."""
 
+import ctypes
 import errno
 import fcntl
 import hashlib
 import os
 import signal
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
@@ -12,11 +14,10 @@ MAX_PACKED_BYTES = 1 << 20
 """The largest content that the blob store compresses; a larger file is stored as it is."""
 FIRST_CHUNK_BYTES = 1 << 16
 CHUNK_BYTES = 1 << 20
-# O_NONBLOCK: opening a FIFO that was put in place of a file returns at once instead of waiting for a writer.
-# O_NOCTTY: opening a terminal does not make it this process's controlling terminal.
-NONBLOCKING_FLAGS = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-READ_NOFOLLOW = os.O_RDONLY | os.O_NOFOLLOW | NONBLOCKING_FLAGS
-"""Flags to open a name for reading that may have been replaced by a symbolic link, a FIFO or a terminal."""
+_MEMORY = frozenset({0x01021994, 0x858458F6, 0x958458F6})
+"""tmpfs, ramfs, hugetlbfs."""
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_STATFS_BYTES = 256
 
 
 class Hasher(Protocol):
@@ -118,3 +119,16 @@ def name_stamp(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
         return file_stamp(os.stat(path))  # noqa: PTH116  on the path of every call; three times as fast as Path.stat
     except OSError:
         return None
+
+
+def keeps_times(fd: int) -> bool:
+    """Whether each change of a file changes its times: not in memory, where stores through a mapping leave them."""
+    if sys.platform != "linux":
+        return True
+    buffer = ctypes.create_string_buffer(_STATFS_BYTES)
+    if _LIBC.fstatfs(fd, buffer) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    # The type is the first member of `struct statfs`; the kernel's constants have 32 bits.
+    kind = int.from_bytes(buffer.raw[: ctypes.sizeof(ctypes.c_long)], sys.byteorder) & 0xFFFFFFFF
+    return kind not in _MEMORY

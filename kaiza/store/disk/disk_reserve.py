@@ -10,6 +10,7 @@ import stat
 from contextlib import suppress
 
 from kaiza.domain import errors
+from kaiza.store.disk import small_files
 from kaiza.store.disk.byte_io import write_all
 from kaiza.store.disk.kaiza_dir import KaizaDir
 
@@ -18,7 +19,6 @@ MAX_BYTES = 8 << 20
 """More than an undo of one file of ordinary size needs; an undo of several is split where room is short."""
 MIN_BYTES = 32 << 10
 _PART_OF_DISK = 32
-_OPEN = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 FULL_DISK_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
@@ -87,7 +87,7 @@ def _reserved_bytes(home: int) -> int:
 
 
 def _allocate(home: int, size: int) -> None:
-    fd = os.open(NAME, _OPEN, 0o600, dir_fd=home)
+    fd = small_files.open_for_update(NAME, home, create=True)
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(fd, 0, size)

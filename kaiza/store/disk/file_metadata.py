@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from operator import index
 from typing import Any
 
-from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, READ_NOFOLLOW, file_stamp, has_no_writer, hash_content, read_all
+from kaiza.store.disk import small_files
+from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, file_stamp, has_no_writer, hash_content, read_all
 
 _UNSUPPORTED_ERRNOS = {errno.ENOTSUP, errno.ENOSYS, errno.EPERM, errno.EACCES}
 NO_KNOWN_DIGESTS: Mapping[tuple[int, ...], str] = {}
@@ -80,16 +81,11 @@ def snapshot(
     a process has the file open for writing.
     """
     try:
-        fd = os.open(name, READ_NOFOLLOW, dir_fd=dir_fd)
-    except OSError as error:
-        # ELOOP: a symbolic link, refused by O_NOFOLLOW. ENXIO: a socket.
-        if error.errno in {errno.ELOOP, errno.ENXIO}:
-            return None
-        raise
+        fd = small_files.open_for_reading(name, dir_fd)
+    except small_files.NotRegularError:
+        return None
     try:
         status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            return None
         stamp = file_stamp(status)
         # Before the content is read: a writer that opens the file later changes its stamp.
         alone = lone and status.st_size > MAX_PACKED_BYTES and has_no_writer(fd)

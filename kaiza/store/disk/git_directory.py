@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from kaiza.store.disk.byte_io import NONBLOCKING_FLAGS
+from kaiza.store.disk.small_files import NONBLOCKING_FLAGS
 
 _MAX_POINTER = 4096
 """Bytes of a file that names another one: `.git` of a worktree, HEAD."""
@@ -128,6 +128,7 @@ def _is_plain(path: str, limit: int) -> bool:
 def _read_pointer(path: str) -> str:
     """The line in a small file; "" if there is no such file. OSError or ValueError for anything else in its place."""
     try:
+        # Links are followed, as git does: HEAD of an old repository is one.
         fd = os.open(path, os.O_RDONLY | NONBLOCKING_FLAGS)
     except FileNotFoundError:
         return ""

@@ -4,10 +4,9 @@ import os
 import threading
 from contextlib import suppress
 
+from kaiza.store.disk import small_files
+
 NAME = b".kaiza"
-# O_NOFOLLOW: a clone may bring a symbolic link named `.kaiza`, which would lead Kaiza's writes out of the workspace.
-_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_GITIGNORE_CONTENT = b"*\n"
 
 
 class KaizaDir:
@@ -35,9 +34,9 @@ class KaizaDir:
     def find_directory(self, name: str) -> int | None:
         """Descriptor of a subdirectory; None if it does not exist. OSError if something else has its name."""
         try:
-            home = os.open(NAME, _OPEN, dir_fd=self._root_fd)
+            home = small_files.open_directory(NAME, self._root_fd)
             try:
-                os.close(os.open(name, _OPEN, dir_fd=home))
+                os.close(small_files.open_directory(name, home))
             finally:
                 os.close(home)
         except FileNotFoundError:
@@ -61,20 +60,9 @@ class KaizaDir:
         with suppress(FileExistsError):
             os.mkdir(name, 0o700, dir_fd=parent_fd)
             os.fsync(parent_fd)  # a journal in here must not lose its directory in a power cut
-        self._descriptors[name] = os.open(name, _OPEN, dir_fd=parent_fd)
+        # Not followed: a clone may bring a link named `.kaiza`, which would lead Kaiza's writes out of the workspace.
+        opened = self._descriptors[name] = small_files.open_directory(name, parent_fd)
         if name == NAME:
-            self._ignore_in_git()
-        return self._descriptors[name]
-
-    def _ignore_in_git(self) -> None:
-        with suppress(FileExistsError):
-            fd = os.open(
-                b".gitignore",
-                os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC,
-                0o600,
-                dir_fd=self._descriptors[NAME],
-            )
-            try:
-                os.write(fd, _GITIGNORE_CONTENT)
-            finally:
-                os.close(fd)
+            with suppress(FileExistsError):
+                small_files.write_new(b".gitignore", b"*\n", opened, durable=False)
+        return opened

@@ -13,7 +13,7 @@ VERIFICATION = 5.0
 IDENTITY = 5.0
 """For a process that binds the workspace, adopts it or changes its tokens: a few small files and their fsyncs."""
 
-SIGHTS = 5.0
+SEEN_PLANS = 5.0
 """For a process that writes what was seen of the plans: one small file."""
 
 PATHS = 10.0

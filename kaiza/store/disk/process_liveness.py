@@ -8,11 +8,8 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 
+from kaiza.store.disk import small_files
 from kaiza.store.disk.kaiza_dir import KaizaDir
-
-_CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class LivenessLock:
@@ -31,7 +28,7 @@ class LivenessLock:
     def _create_file(self, prefix: str) -> tuple[str, int]:
         while True:
             name = f"{prefix}{os.getpid()}-{os.urandom(8).hex()}"
-            fd = os.open(name, _CREATE, 0o600, dir_fd=self._kaiza_dir.open_directory("live"))
+            fd = small_files.create(name, self._kaiza_dir.open_directory("live"))
             fcntl.flock(fd, fcntl.LOCK_EX)
             # Another process's `remove_dead` may have deleted the file before it was locked.
             if os.fstat(fd).st_nlink:
@@ -48,14 +45,14 @@ def is_dead(kaiza_dir: KaizaDir, live_id: str) -> bool:
         directory = kaiza_dir.find_directory("live")
         if directory is None:
             return True
-        fd = os.open(live_id, _LOOK, dir_fd=directory)
+        fd = small_files.open_for_reading(live_id, directory)
     except PermissionError:
         return False  # it belongs to another account, which may be alive
     except OSError:
         return True
     try:
         # Shared: of two processes that look at the same time, neither takes the other for the owner.
-        return _try_lock(fd, fcntl.LOCK_SH)
+        return try_lock(fd, fcntl.LOCK_SH)
     finally:
         os.close(fd)
 
@@ -66,9 +63,9 @@ def remove_dead(kaiza_dir: KaizaDir) -> Iterator[None]:
     for name in os.listdir(listed) if listed is not None else ():  # noqa: PTH208 (of a descriptor)
         with suppress(OSError):
             directory_fd = kaiza_dir.open_directory("live")
-            fd = os.open(name, _OPEN, dir_fd=directory_fd)
+            fd = small_files.open_for_update(name, directory_fd)
             try:
-                if _try_lock(fd, fcntl.LOCK_EX):
+                if try_lock(fd, fcntl.LOCK_EX):
                     os.unlink(name, dir_fd=directory_fd)
             finally:
                 os.close(fd)
@@ -78,20 +75,18 @@ def remove_dead(kaiza_dir: KaizaDir) -> Iterator[None]:
 def is_locked(path: str) -> bool:
     """Whether a living process holds the lock on its file at this path, such as a journal that it is writing."""
     try:
-        descriptor = os.open(path, _LOOK)
+        descriptor = small_files.open_for_reading(path)
     except OSError:
         return False
     try:
         # Shared, which is enough to meet a holder and does not turn away another process that looks.
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not try_lock(descriptor, fcntl.LOCK_SH)
     finally:
         os.close(descriptor)
-    return False
 
 
-def _try_lock(fd: int, kind: int) -> bool:
+def try_lock(fd: int, kind: int) -> bool:
+    """Whether an open file could be locked at once."""
     try:
         fcntl.flock(fd, kind | fcntl.LOCK_NB)
     except BlockingIOError:

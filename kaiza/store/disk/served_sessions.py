@@ -6,18 +6,16 @@ it.
 
 import fcntl
 import os
-import stat
 import threading
 from collections.abc import Callable, Container, Iterator
 
+from kaiza.store.disk import small_files
 from kaiza.store.disk.byte_io import write_all
 from kaiza.store.disk.kaiza_dir import NAME, KaizaDir
-from kaiza.store.disk.process_liveness import LivenessLock
+from kaiza.store.disk.process_liveness import LivenessLock, try_lock
 
 PREFIX = "serves-"
 _MAX_FILE_BYTES = 1 << 20
-_OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class ServedSessions:
@@ -71,9 +69,9 @@ def is_idle(session_id: str, live: str | None, served: Container[str] | None) ->
 
 
 def _read_files(root: str) -> Iterator[list[str]]:
-    home = os.open(os.path.join(os.fsencode(root), NAME), _OPEN_DIRECTORY)  # noqa: PTH118  a root may hold any bytes
+    home = small_files.open_directory(os.path.join(os.fsencode(root), NAME))  # noqa: PTH118  a root may hold any bytes
     try:
-        directory = os.open("live", _OPEN_DIRECTORY, dir_fd=home)
+        directory = small_files.open_directory("live", home)
     finally:
         os.close(home)
     try:
@@ -86,20 +84,12 @@ def _read_files(root: str) -> Iterator[list[str]]:
 
 def _read_if_alive(name: str, directory: int) -> list[str]:
     try:
-        descriptor = os.open(name, _OPEN_FILE, dir_fd=directory)
-    except FileNotFoundError:  # its process has just ended
+        descriptor = small_files.open_for_reading(name, directory)
+    except (FileNotFoundError, small_files.NotRegularError):  # its process has just ended, or it is no such file
         return []
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode) or not _is_locked(descriptor):
+        if try_lock(descriptor, fcntl.LOCK_SH):
             return []
         return os.pread(descriptor, _MAX_FILE_BYTES, 0).decode("ascii", "replace").split("\n")
     finally:
         os.close(descriptor)
-
-
-def _is_locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    return False

@@ -1,19 +1,24 @@
-"""State directory of a workspace: outside of it, so that an agent's file tools cannot reach what is kept there."""
+"""State directory of a workspace, and the JSON files in it.
 
-import errno
+It is outside of the workspace, so that an agent's file tools cannot reach what is kept there.
+"""
+
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any, TypeVar
 
-from kaiza.store.disk.byte_io import NONBLOCKING_FLAGS, READ_NOFOLLOW, read_range, write_all
+import orjson
+
+from kaiza.store.disk import small_files
 
 _ID_LENGTH = 16
-MAX_FILE_BYTES = 64 << 20
-"""The largest file of a state directory that is read, except the index of the log."""
-TEMP_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | NONBLOCKING_FLAGS
-"""Flags to write a temporary file: opening a link or a FIFO that has its name fails at once."""
+_MAX_FILE_BYTES = 64 << 20
+_OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
+T = TypeVar("T")
 
 
 def path_of(root: str, *, create: bool = False) -> Path:
@@ -28,13 +33,9 @@ def path_of(root: str, *, create: bool = False) -> Path:
 
 def shared_path() -> Path:
     """`$XDG_STATE_HOME/kaiza`, which holds the state directories of all workspaces."""
-    return _state_home() / "kaiza"
-
-
-def _state_home() -> Path:
     # A relative path is ignored, as the XDG specification requires; an agent's working directory would decide on it.
     configured = Path(os.environ.get("XDG_STATE_HOME", ""))
-    return configured if configured.is_absolute() else Path("~/.local/state").expanduser()
+    return (configured if configured.is_absolute() else Path("~/.local/state").expanduser()) / "kaiza"
 
 
 def alternative_locations(usual: str) -> Iterator[tuple[str, str]]:
@@ -48,61 +49,47 @@ def alternative_locations(usual: str) -> Iterator[tuple[str, str]]:
             yield os.path.realpath(path), path
 
 
-def read_file(path: str | os.PathLike[str], max_bytes: int = MAX_FILE_BYTES) -> bytes:
-    """Read a regular file whole. OSError for a link, a FIFO, a device or a larger file, without waiting.
+@dataclass(frozen=True, slots=True)
+class StateFile:
+    """One kind of JSON file: the name that it has in each state directory, and its format."""
 
-    Any program of the user can put something else in the place of a state file.
-    """
-    descriptor = os.open(path, READ_NOFOLLOW)
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "This is not a regular file", os.fspath(path))
-        if status.st_size > max_bytes:
-            raise OSError(errno.EFBIG, "This file is too large", os.fspath(path))
-        return read_range(descriptor, 0, status.st_size)
-    finally:
-        os.close(descriptor)
+    name: str
+    format: int = 1
+    is_private: bool = False
+    """Whether a file that other users can open is refused."""
 
+    def path_in(self, directory: Path) -> str:
+        """Its path, as text: some are looked at with every change, where a Path is slow."""
+        return f"{directory}/{self.name}"
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Write a file so that readers, also after a crash, see the old content or the new one, never a part."""
-    temp = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(temp, TEMP_FLAGS, 0o600)
-    try:
-        # Before the rename: otherwise a crash could leave the name on an empty file.
-        _write_and_sync(descriptor, content)
-    finally:
-        os.close(descriptor)
-    temp.replace(path)
+    def load(self, directory: Path, parse: Callable[[dict[str, Any]], T]) -> T | None:
+        """What `parse` makes of the document; None if there is no file.
 
+        OSError if it cannot be read: any program of the user can put a link, a FIFO or a huge file in its place.
+        ValueError if it is damaged, which includes that `parse` misses a member or finds one of another type.
+        """
+        try:
+            check = _require_private if self.is_private else None
+            content = small_files.read(self.path_in(directory), _MAX_FILE_BYTES, check=check)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        try:
+            document = orjson.loads(content)
+            if document["format"] != self.format:
+                raise ValueError(f"{self.name} is of another version")
+            return parse(document)
+        except (KeyError, TypeError, AttributeError) as damage:
+            raise ValueError(f"{self.name} is damaged") from damage
 
-def write_new(path: Path, content: bytes) -> None:
-    """Create a file that only its owner can read, and fsync it. FileExistsError if the name is taken."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        give_to_owner(path.parent, descriptor)
-        _write_and_sync(descriptor, content)
-    finally:
-        os.close(descriptor)
+    def replace(self, directory: Path, members: Mapping[str, Any], *, durable: bool) -> None:
+        """Write the document in place of an older one, of which a reader sees all or nothing. OSError on failure.
 
-
-def _write_and_sync(descriptor: int, content: bytes) -> None:
-    write_all(descriptor, [content])
-    os.fsync(descriptor)
+        `durable`: it is on disk when this returns.
+        """
+        content = orjson.dumps({"format": self.format, **members})
+        small_files.replace(self.path_in(directory), content, durable=durable)
 
 
-def sync_directory(path: Path) -> None:
-    """Fsync a directory, so that names created, renamed or removed in it survive a crash."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def give_to_owner(directory: Path, descriptor: int) -> None:
-    """Give a file that root created to the directory's owner, whose own processes could not open it otherwise."""
-    if os.geteuid() == 0:
-        owner = directory.stat()
-        os.fchown(descriptor, owner.st_uid, owner.st_gid)
+def _require_private(status: os.stat_result) -> None:
+    if status.st_mode & _OTHER_USERS or status.st_uid not in {0, os.geteuid()}:
+        raise PermissionError("This file is open to other users, or belongs to one")

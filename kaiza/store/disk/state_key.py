@@ -9,24 +9,25 @@ import hmac
 import os
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from kaiza.domain import errors
 from kaiza.domain.plain_values import describe_exception
-from kaiza.store.disk import state_dir
+from kaiza.store.disk import small_files
+from kaiza.store.disk.state_dir import StateFile
 
-_NAME = "key.json"
+_FILE = StateFile("key.json")
 _KEY_BYTES = 32
 _ID_LENGTH = 16
-_FORMAT = 1
 
 
 class StateKey:
     """The key, read from disk or created on first use."""
 
     def __init__(self, directory: Path) -> None:
-        self._path = directory / _NAME
+        self._directory = directory
         self._key: bytes | None = None
 
     @property
@@ -68,26 +69,32 @@ class StateKey:
     def _read_key(self) -> bytes | None:
         """The key on disk; None if it is missing or malformed."""
         try:
-            key = bytes.fromhex(orjson.loads(state_dir.read_file(self._path))["key"])
-        except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+            return _FILE.load(self._directory, _parse)
+        except ValueError:
             return None
-        return key if len(key) == _KEY_BYTES else None
 
     def _create_key(self) -> bytes:
         key = os.urandom(_KEY_BYTES)
-        content = orjson.dumps({"format": _FORMAT, "key": key.hex()})
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temp = self._path.with_name(f"{_NAME}.{os.urandom(6).hex()}")
-        state_dir.write_new(temp, content)
+        content = orjson.dumps({"format": _FILE.format, "key": key.hex()})
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path, temp = self._directory / _FILE.name, self._directory / f"{_FILE.name}.{os.urandom(6).hex()}"
+        small_files.write_new(temp, content, durable=True)
         try:
             # `link` fails if another process was first: all must use one key, and readers never see half of it.
-            os.link(temp, self._path)
+            os.link(temp, path)
         except OSError:
             # The name is taken, or the file system has no hard links. A malformed key is replaced.
             if self._read_key() is None:
-                temp.replace(self._path)
+                temp.replace(path)
         finally:
             temp.unlink(missing_ok=True)
         # Durable before a code is made with it: a key lost in a crash would invalidate every journal.
-        state_dir.sync_directory(self._path.parent)
+        small_files.sync_directory(self._directory)
         return self._read_key() or key
+
+
+def _parse(document: dict[str, Any]) -> bytes:
+    key = bytes.fromhex(document["key"])
+    if len(key) != _KEY_BYTES:
+        raise ValueError(len(key))
+    return key

@@ -16,7 +16,7 @@ from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans import parser
 from kaiza.domain.plans.plan import MAX_BYTES, is_plan_id
-from kaiza.store.disk import atomic_rename, byte_io, file_metadata
+from kaiza.store.disk import atomic_rename, byte_io, file_metadata, small_files
 from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory, OpenFile
 
 DIRECTORY = RelPath(("plans",))
@@ -30,7 +30,6 @@ _MAX_HASHES = 256
 _MAX_EXCHANGES = 100
 # Whatever cannot be opened as a plain file inside the workspace is no plan, rather than an error: fail closed.
 _ABSENT_CODES = frozenset({"FILE_NOT_FOUND", "PATH_NOT_FOUND", "FILE_READ_FAILED", "INVALID_PATH", "OUTSIDE_WORKSPACE"})
-_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class PlanFiles:
@@ -286,16 +285,8 @@ def _write_temporary(directory: OpenDirectory, content: bytes) -> str:
     """Write and fsync a temporary file, under a name that is not a plan id; its name."""
     name = f".{os.urandom(8).hex()}.new"
     try:
-        fd = os.open(name, _CREATE_FLAGS, 0o644, dir_fd=directory.fd)
+        small_files.write_new(name, content, directory.fd, mode=0o644, durable=True)
     except OSError as error:
-        raise _write_error(error) from error
-    try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(fd)
-    except OSError as error:
-        os.unlink(name, dir_fd=directory.fd)
         raise _write_error(error) from error
     return name
 

@@ -4,11 +4,10 @@ import os
 from contextlib import suppress
 
 from kaiza.domain import errors
+from kaiza.store.disk import small_files
 from kaiza.store.files.confined_root import ConfinedRoot
 
 DIRECTORY_PARTS = ("docs", "reports")
-_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class ReportFiles:
@@ -22,10 +21,7 @@ class ReportFiles:
         try:
             directory = self._open_directory()
             try:
-                with os.fdopen(os.open(name, _CREATE_FLAGS, 0o644, dir_fd=directory), "wb") as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
+                small_files.write_new(name, content, directory, mode=0o644, durable=True)
                 os.fsync(directory)
             finally:
                 os.close(directory)
@@ -52,7 +48,7 @@ class ReportFiles:
             try:
                 with suppress(FileExistsError):
                     os.mkdir(name, 0o755, dir_fd=parent)
-                descriptor = os.open(name, _DIRECTORY_FLAGS, dir_fd=parent)
+                descriptor = small_files.open_directory(name, parent)
             finally:
                 os.close(parent)
         return descriptor

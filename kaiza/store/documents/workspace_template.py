@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kaiza.store.clients.changes import ConfigChange, ConfigFileError
-from kaiza.store.clients.errors import ConfigError
+from kaiza.store.clients.client import ConfigError
 
 OWNER = "workspace"
 DIRECTORIES = (("plans",), ("audit",), ("docs",), ("docs", "reports"))

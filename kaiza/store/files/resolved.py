@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.store.disk.byte_io import NONBLOCKING_FLAGS
+from kaiza.store.disk.small_files import NONBLOCKING_FLAGS
 
 HANDLE_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
 _SWAPPED_ERRNOS = {errno.ELOOP, errno.ENOENT, errno.ENOTDIR, errno.ENXIO}

@@ -15,7 +15,7 @@ from kaiza.domain.paths import gitignore
 from kaiza.domain.paths.protected_names import LOG_DIRECTORY, is_in_log_directory
 from kaiza.domain.paths.rel_path import ROOT, FileEntry, FileKind, RelPath
 from kaiza.domain.paths.repository_names import is_bare_entry, is_bare_repository, is_repository_directory
-from kaiza.store.disk.byte_io import READ_NOFOLLOW
+from kaiza.store.disk.small_files import READ_NOFOLLOW
 from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory
 from kaiza.store.files.resolved import OwnedDescriptor
 

@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kaiza.store.disk import lock_timeouts
+from kaiza.store.disk import lock_timeouts, small_files
 from kaiza.store.manifest.tree import Stat, join
 
 NAME = "manifest.sqlite"
@@ -250,13 +250,7 @@ def _require_own_file(path: Path) -> None:
 
 
 def _create(path: Path, identity: str) -> sqlite3.Connection:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        if os.geteuid() == 0:  # so that its owner's own processes can use it, too
-            owner = path.parent.stat()
-            os.fchown(descriptor, owner.st_uid, owner.st_gid)
-    finally:
-        os.close(descriptor)
+    small_files.write_new(path, b"", durable=False)  # SQLite syncs what it writes
     connection = _open_connection(path)
     try:
         connection.execute("PRAGMA journal_mode = WAL")

@@ -112,6 +112,7 @@ class ContentReader:
         if not hasattr(os, "O_PATH"):
             status = os.stat(name, dir_fd=directory.fd, follow_symlinks=False)
             return ResolvedPath(os.dup(directory.fd), directory.real, status, name)
+        # O_PATH: to open the entry itself could have an effect.
         fd = os.open(name, HANDLE_FLAGS | os.O_NOFOLLOW, dir_fd=directory.fd)
         return ResolvedPath(fd, directory.real, os.fstat(fd))
 

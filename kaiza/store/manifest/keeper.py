@@ -4,7 +4,6 @@ Several processes may do so at once: each scan is written under a lock, and hash
 SQLite is imported by the background thread, so that the first answer of a server does not wait for it.
 """
 
-import os
 import threading
 import time
 from collections import deque
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.store.disk import lock_timeouts
+from kaiza.store.disk import lock_timeouts, small_files
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.files.confined_root import ConfinedRoot
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 FIRST_PASS_SECONDS = 0.1
 MAX_FIRST_ENTRIES = 50_000
 LOCK_NAME = "manifest.lock"
-_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 # The answer that began the session goes out before the background work begins.
 _START_DELAY = 0.05
 _STOP_SECONDS = 2.0
@@ -148,7 +146,7 @@ class ManifestKeeper:
 
     def acquire_lock(self) -> FileLock | None:
         """The lock on the manifest; None once the process is about to end."""
-        lock = FileLock(os.open(self.state_path / LOCK_NAME, _LOCK_FLAGS, 0o600))
+        lock = small_files.open_lock(self.state_path / LOCK_NAME)
         while not self._stopping.is_set():
             if lock.acquire_within(lock_timeouts.MANIFEST):
                 return lock

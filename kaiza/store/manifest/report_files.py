@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from kaiza.domain.manifest.report import OutsideReport
-from kaiza.store.disk import state_dir
+from kaiza.store.disk import small_files
 
 DIRECTORY = "outside"
 _MAX_BYTES = 64 << 20
@@ -20,7 +20,7 @@ def save_report(state_path: Path, report: OutsideReport) -> None:
     directory.mkdir(mode=0o700, exist_ok=True)
     # ASCII: a file name may have bytes that are not UTF-8, which JSON can carry only as escapes.
     content = json.dumps(report.as_json(), separators=(",", ":"))
-    state_dir.replace_file(directory / f"{report.session_id}.json", content.encode("ascii"))
+    small_files.replace(directory / f"{report.session_id}.json", content.encode("ascii"), durable=True)
 
 
 def load_report(state_path: Path, session_id: str) -> OutsideReport | None:
@@ -28,7 +28,7 @@ def load_report(state_path: Path, session_id: str) -> OutsideReport | None:
     if not _SESSION_ID.fullmatch(session_id):
         return None
     try:
-        content = state_dir.read_file(state_path / DIRECTORY / f"{session_id}.json", _MAX_BYTES)
+        content = small_files.read(state_path / DIRECTORY / f"{session_id}.json", _MAX_BYTES)
         report = OutsideReport.from_json(json.loads(content))
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None

@@ -15,7 +15,7 @@ from kaiza.domain import errors
 from kaiza.domain.manifest.report import EntryKind
 from kaiza.domain.paths.protected_names import LOG_DIRECTORY, LOG_NAME
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.store.disk.file_system import keeps_times
+from kaiza.store.disk.byte_io import keeps_times
 from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory
 
 CHUNK_ENTRIES = 1_000

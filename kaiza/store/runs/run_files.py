@@ -6,25 +6,22 @@ No component below the root is opened through a link. Only regular files with th
 import fcntl
 import os
 import re
-import stat
 from contextlib import suppress
 from typing import Final
 
-from kaiza.store.disk.byte_io import READ_NOFOLLOW
+from kaiza.store.disk import small_files
 from kaiza.store.disk.kaiza_dir import KaizaDir
 
 KEPT_RUNS: Final = 5
 LATEST: Final = ".latest"
 
 _COMPONENTS = ("runs", "mcp_server", "envelope_validation")
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _RUN_NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.jsonl", re.ASCII)
 
 
 def open_directory(root: str) -> int:
     """Descriptor of the directory, which is created if missing. OSError if a component is not a directory."""
-    root_fd = os.open(root, _DIRECTORY)
+    root_fd = small_files.open_directory(root)
     kaiza_dir = KaizaDir(root_fd)
     try:
         parent = os.dup(kaiza_dir.open_home())
@@ -35,7 +32,7 @@ def open_directory(root: str) -> int:
         try:
             with suppress(FileExistsError):
                 os.mkdir(name, 0o700, dir_fd=parent)
-            child = os.open(name, _DIRECTORY, dir_fd=parent)
+            child = small_files.open_directory(name, parent)
         finally:
             os.close(parent)
         parent = child
@@ -45,7 +42,7 @@ def open_directory(root: str) -> int:
 def create_file(directory_fd: int, name: str) -> int:
     """Descriptor of a run's new file, locked while it is open. FileExistsError if the name is taken."""
     while True:
-        descriptor = os.open(name, _CREATE, 0o600, dir_fd=directory_fd)
+        descriptor = small_files.create(name, directory_fd, append=True)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         # Another process may have removed the file before it was locked.
         if os.fstat(descriptor).st_nlink:
@@ -80,11 +77,10 @@ def remove_old_runs(directory_fd: int, newest: str) -> None:
 
 
 def _remove_ended(directory_fd: int, name: str) -> None:
-    descriptor = os.open(name, READ_NOFOLLOW, dir_fd=directory_fd)
+    descriptor = small_files.open_for_reading(name, directory_fd)
     try:
         # Fails while the run's process holds the lock.
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.unlink(name, dir_fd=directory_fd)
+        os.unlink(name, dir_fd=directory_fd)
     finally:
         os.close(descriptor)

@@ -1,21 +1,20 @@
 """Adopted settings of a workspace: `settings.json` in its state directory.
 
-They keep what was stricter once, when a checkout brings an older `kaiza.toml`, and hold what a person allowed.
+The strictest values seen, so that checking out an older `kaiza.toml` loosens nothing, and the looser ones that a
+person adopted.
 """
 
 from pathlib import Path
-
-import orjson
+from typing import Any
 
 from kaiza.domain import errors
-from kaiza.store.config.settings import NAME, make_settings, read_settings_text
+from kaiza.store.config.settings import NAME, Values, is_valid, make_settings, read_settings_text
 from kaiza.store.config.settings_layers import SettingsLayers, read_outside
-from kaiza.store.config.settings_merge import Values, is_valid
 from kaiza.store.disk import state_dir
+from kaiza.store.disk.state_dir import StateFile
 from kaiza.store.trust.binding import Binding
 
-_NAME = "settings.json"
-_FORMAT = 1
+_FILE = StateFile("settings.json")
 
 
 def read_layers(root: str, directory: int, binding: Binding) -> SettingsLayers:
@@ -28,31 +27,21 @@ def read_layers(root: str, directory: int, binding: Binding) -> SettingsLayers:
 
 def load_adopted(state_path: Path) -> Values | None:
     """The adopted values; None if nothing was adopted. BOOTSTRAP_FAILURE if the file is damaged."""
-    path = state_path / _NAME
     try:
-        document = orjson.loads(state_dir.read_file(path))
-        if document["format"] != _FORMAT or not is_valid(document["values"]):
-            raise ValueError("not a file of adopted settings")  # noqa: TRY301  one handler for every damage
-        values: Values = document["values"]
-        make_settings(values)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, ValueError, KeyError, TypeError) as damage:
-        # Without it, what was stricter once would be lost.
+        return _FILE.load(state_path, _parse)
+    except (OSError, ValueError) as damage:
+        # Taken for missing, it would loosen what was stricter once.
         raise errors.SystemError.startup_failure(
             "BOOTSTRAP_FAILURE",
             human_message="The adopted settings in the state directory cannot be read. Remove settings.json there, "
             "and run kaiza adopt.",
-            cause={"file": _NAME, "why": "unreadable"},
+            cause={"file": _FILE.name, "why": "unreadable"},
         ) from damage
-    return values
 
 
 def save_adopted(root: str, values: Values) -> None:
     """Replace the adopted values, durable when this returns. OSError on failure."""
-    state_path = state_dir.path_of(root, create=True)
-    state_dir.replace_file(state_path / _NAME, orjson.dumps({"format": _FORMAT, "values": dict(values)}))
-    state_dir.sync_directory(state_path)
+    _FILE.replace(state_dir.path_of(root, create=True), {"values": dict(values)}, durable=True)
 
 
 def find_edits(root: str, layers: SettingsLayers) -> Values:
@@ -64,3 +53,11 @@ def find_edits(root: str, layers: SettingsLayers) -> Values:
 
     [origin] = find_origins(root, ".", [(NAME, (layers.text or "").encode())])
     return stricter if origin is Origin.HERE else {}
+
+
+def _parse(document: dict[str, Any]) -> Values:
+    values: Values = document["values"]
+    if not is_valid(values):
+        raise ValueError(values)
+    make_settings(values)  # ValueError for a glob that cannot be parsed
+    return values

@@ -1,17 +1,24 @@
-"""Plans that git has: in HEAD, in the index with every stage of an unmerged path, and in the history of one file.
+"""Plans that git has, and approvals that came with it instead of by an edit on this machine.
 
-An editor, a formatter or a person who resolves a conflict makes bytes that git never had. So the plan that git brought
-is recognised by its id, and not by its bytes or path.
+Looked for in HEAD, in the index with every stage of an unmerged path, and in the history of one file. An editor, a
+formatter or a person who resolves a conflict makes bytes that git never had, so a plan that git brought is recognised
+by its id, and not by its bytes or path.
 """
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from kaiza.domain.plans.parser import parse
 from kaiza.domain.plans.plan import APPROVED, MAX_BYTES
 from kaiza.store import git
-from kaiza.store.documents.plan_files import SUFFIX
+from kaiza.store.disk.git_directory import is_in_operation, is_index_locked, is_under_other_system
+from kaiza.store.documents.plan_files import DIRECTORY, SUFFIX
+from kaiza.store.trust.git_origin import find_repositories
+
+GIT, OTHER_SYSTEM, IN_PROGRESS, BOUND = "git", "other_vcs", "in_progress", "bound"
+LOCKED = "locked"
+"""Nothing is known until git has written its index."""
 
 _MAX_FILES = 1000
 _MAX_IDS = 200
@@ -36,6 +43,36 @@ class _NoAnswerError(Exception):
     """Git did not answer, or there is more than can be looked at."""
 
 
+def trace_approvals(root: str, plan_ids: Collection[str]) -> Mapping[str, str]:
+    """How those of the plans came to say APPROVED that no edit here can have approved. May start git."""
+    if not plan_ids:
+        return {}
+    if is_under_other_system(os.path.join(root, str(DIRECTORY))):  # noqa: PTH118  as text
+        return dict.fromkeys(plan_ids, OTHER_SYSTEM)
+    repositories = find_repositories(root, str(DIRECTORY))
+    if any(is_in_operation(top) for top, _ in repositories):
+        return dict.fromkeys(plan_ids, IN_PROGRESS)
+    if any(is_index_locked(top) for top, _ in repositories):
+        return dict.fromkeys(plan_ids, LOCKED)
+    found = (find_approved(top, directory, plan_ids) for top, directory in repositories)
+    return dict.fromkeys((plan_id for each in found for plan_id in each), GIT)
+
+
+def is_taken_back(root: str, plan_id: str, objects: Collection[str]) -> bool:
+    """Whether a draft that git has takes back an approval with these objects.
+
+    It does if a commit that HEAD contains had the approval as the plan's file. It also does if no repository has the
+    approval at all: then nothing was switched or stashed, an edit was discarded.
+    """
+    repositories = [
+        (top, os.path.normpath(os.path.join(prefix, plan_id + SUFFIX)))  # noqa: PTH118  as git names it
+        for top, prefix in find_repositories(root, str(DIRECTORY))
+    ]
+    return any(has_in_history(top, path, objects) for top, path in repositories) or (
+        bool(objects) and not any(has_object(top, objects) for top, _ in repositories)
+    )
+
+
 def find_approved(top: str, directory: str, plan_ids: Collection[str]) -> frozenset[str]:
     """Those of the plans that say APPROVED in HEAD or in the index, at any path; all of them if git does not answer.
 
@@ -47,7 +84,10 @@ def find_approved(top: str, directory: str, plan_ids: Collection[str]) -> frozen
     try:
         owners = {os.fsencode(os.path.normpath(f"{directory}/{plan_id}{SUFFIX}")): plan_id for plan_id in wanted}
         names = dict.fromkeys(_find_candidates(top, wanted), frozenset[str]())
-        for tree in (b":0", *_OWN_TREES, *_find_tips(top, _MAX_OTHERS // max(1, len(wanted)))):
+        # The newest commits that branches, tags and the stash name: a person may have taken a file from one of them.
+        limit = min(_MAX_TIPS, _MAX_OTHERS // max(1, len(wanted)))
+        tips = _ask_git(top, "rev-list", "--no-walk", "--all", f"--max-count={limit}").split()
+        for tree in (b":0", *_OWN_TREES, *tips):
             names |= {tree + b":" + path: frozenset({plan_id}) for path, plan_id in owners.items()}
         for name, path in _find_stages(top):
             names[name] = names.get(name, frozenset()) | ({owners[path]} if path in owners else frozenset())
@@ -73,7 +113,7 @@ def has_in_history(top: str, path: str, objects: Collection[str]) -> bool:
 def has_object(top: str, objects: Collection[str]) -> bool:
     """Whether a repository has one of these objects; not if git does not answer."""
     try:
-        answer = _ask(top, ["--batch-check"], [name.encode() for name in objects])
+        answer = _ask_objects(top, "--batch-check", map(str.encode, objects))
     except _NoAnswerError:
         return False
     return any(not line.endswith(b" missing") for line in answer.splitlines())
@@ -96,27 +136,19 @@ def _find_candidates(top: str, plan_ids: Collection[str]) -> Iterator[bytes]:
         yield from (name if revision else b":0:" + name for name in names)
 
 
-def _find_tips(top: str, limit: int) -> list[bytes]:
-    """The newest commits that branches, tags and the stash name: a person may have taken a file from one of them."""
-    result = git.run(top, "rev-list", "--no-walk", "--all", f"--max-count={min(limit, _MAX_TIPS)}")
-    if result is None or result.returncode != 0:
-        raise _NoAnswerError
-    return result.stdout.split()
-
-
 def _find_stages(top: str) -> list[tuple[bytes, bytes]]:
     """Objects and names of the unmerged paths, which `grep` passes over."""
-    result = git.run(top, "ls-files", "--unmerged")
-    if result is None or result.returncode != 0 or result.stdout.count(b"\0") > _MAX_FILES:
+    lines = _ask_git(top, "ls-files", "--unmerged").split(b"\0")
+    if len(lines) > _MAX_FILES + 1:
         raise _NoAnswerError
-    return [(match[1], match[2]) for line in result.stdout.split(b"\0") if (match := _STAGE.match(line))]
+    return [(match[1], match[2]) for line in lines if (match := _STAGE.match(line))]
 
 
 def _read_blobs(top: str, names: _Names) -> Iterator[tuple[bytes | None, frozenset[str]]]:
     """Contents of the blobs, None for a larger one than a plan may be; each with the plans whose file it is."""
     if any(b"\n" in name for name in names):
         raise _NoAnswerError
-    sizes = _ask(top, ["--batch-check"], [*names]).split(b"\n")[:-1]
+    sizes = _ask_objects(top, "--batch-check", names).split(b"\n")[:-1]
     if len(sizes) != len(names):
         raise _NoAnswerError
     owners: dict[bytes, frozenset[str]] = {}
@@ -127,7 +159,7 @@ def _read_blobs(top: str, names: _Names) -> Iterator[tuple[bytes | None, frozens
         elif match:
             name = line.split()[0]
             owners[name] = owners.get(name, frozenset()) | own
-    answer, position = _ask(top, ["--batch"], [*owners]) if owners else b"", 0
+    answer, position = _ask_objects(top, "--batch", owners) if owners else b"", 0
     while position < len(answer):
         head, _, _ = answer[position : position + 200].partition(b"\n")
         match = _SIZE.fullmatch(head)
@@ -138,8 +170,12 @@ def _read_blobs(top: str, names: _Names) -> Iterator[tuple[bytes | None, frozens
         yield answer[start : position - 1], owners[head.split()[0]]
 
 
-def _ask(top: str, options: Sequence[str], names: Sequence[bytes]) -> bytes:
-    result = git.run(top, "cat-file", *options, stdin=b"".join(name + b"\n" for name in names))
+def _ask_objects(top: str, option: str, names: Iterable[bytes]) -> bytes:
+    return _ask_git(top, "cat-file", option, stdin=b"".join(name + b"\n" for name in names))
+
+
+def _ask_git(top: str, *command: str, stdin: bytes = b"") -> bytes:
+    result = git.run(top, *command, stdin=stdin)
     if result is None or result.returncode != 0:
         raise _NoAnswerError
     return result.stdout

@@ -5,41 +5,36 @@ belongs to another workspace that was at this path.
 """
 
 import hmac
-import os
 import re
 import secrets
-import stat
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from hashlib import sha256
-from pathlib import Path
-
-import orjson
+from typing import Any
 
 from kaiza.clock import current_timestamp
 from kaiza.domain.call import Principal
 from kaiza.domain.roles import ROLES
 from kaiza.store.disk import state_dir
-from kaiza.store.disk.byte_io import READ_NOFOLLOW, name_stamp
+from kaiza.store.disk.byte_io import name_stamp
+from kaiza.store.disk.state_dir import StateFile
 from kaiza.store.trust import identity
 from kaiza.store.trust.binding import Standing, read_binding
 
-NAME = "http_tokens.json"
-USES_NAME = "http_token_uses.json"
+FILE = StateFile("http_tokens.json", is_private=True)
+USES = StateFile("http_token_uses.json", is_private=True)
 MAX_TOKENS = 10_000
 """Tokens of a workspace, revoked ones included."""
-_MAX_BYTES = 8 << 20
-_FORMAT = 1
 _TOKEN = re.compile(r"kz_[A-Za-z0-9_-]{43}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,31}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
 _TOKEN_BYTES = 32
 _LABEL_DIGITS = 8
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _SECONDS_BETWEEN_USES = 60.0
 
 
@@ -104,37 +99,28 @@ def has_token(text: str) -> bool:
 
 def read_tokens(root: str) -> TokenList:
     """The tokens of a workspace; none where they are those of another workspace that was at this path."""
-    path = state_dir.path_of(root) / NAME
+    directory = state_dir.path_of(root)
     try:
-        return _parse(_read_private(path), root)
-    except FileNotFoundError:
-        return TokenList()
-    except (OSError, ValueError, TypeError, KeyError):
+        return FILE.load(directory, partial(_parse, root)) or TokenList()
+    except (OSError, ValueError):
         return TokenList(
-            problem=f"{path} cannot be read, or is open to other users, so no token is valid. "
+            problem=f"{FILE.path_in(directory)} cannot be read, or is open to other users, so no token is valid. "
             "Run chmod 600 on it, or delete it and make new tokens"
         )
 
 
 def save_tokens(root: str, tokens: Sequence[HttpToken]) -> None:
     """Replace the file; durable when this returns. The caller has recorded the decision, so the workspace has an id."""
-    state_path = state_dir.path_of(root, create=True)
-    document = {
-        "format": _FORMAT,
-        "workspace": _read_workspace_id(root),
-        "tokens": [asdict(token) for token in tokens],
-    }
-    state_dir.replace_file(state_path / NAME, orjson.dumps(document))
-    state_dir.sync_directory(state_path)
+    members = {"workspace": _read_workspace_id(root), "tokens": [asdict(token) for token in tokens]}
+    FILE.replace(state_dir.path_of(root, create=True), members, durable=True)
 
 
 def read_uses(root: str) -> Mapping[str, str]:
     """When each principal last made a request, to the minute."""
     try:
-        uses = orjson.loads(_read_private(state_dir.path_of(root) / USES_NAME))
+        return USES.load(state_dir.path_of(root), _parse_uses) or {}
     except (OSError, ValueError):
         return {}
-    return {str(label): at for label, at in uses.items() if isinstance(at, str)} if isinstance(uses, dict) else {}
 
 
 class TokenAuthenticator:
@@ -165,7 +151,7 @@ class TokenAuthenticator:
     def _current_tokens(self, root: str) -> tuple[HttpToken, ...]:
         """The tokens as their file is now, if the workspace belongs to this machine."""
         state_path = state_dir.path_of(root)
-        paths = (f"{state_path}/{NAME}", f"{state_path}/{identity.RECORD_NAME}", identity.local_path(root))
+        paths = (FILE.path_in(state_path), identity.RECORD.path_in(state_path), identity.local_path(root))
         stamp = tuple(map(name_stamp, paths))
         known = self._read.get(root)
         if known is None or known[0] != stamp:
@@ -180,13 +166,8 @@ class TokenAuthenticator:
             if time.monotonic() < self._used.get(token.label, 0.0):
                 return
             self._used[token.label] = time.monotonic() + _SECONDS_BETWEEN_USES
-            path = state_dir.path_of(root) / USES_NAME
-            temp = path.with_name(f"{USES_NAME}.{os.getpid()}")
             with suppress(OSError):
-                descriptor = os.open(temp, state_dir.TEMP_FLAGS, 0o600)
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(orjson.dumps({**read_uses(root), token.label: now}))
-                temp.replace(path)
+                USES.replace(state_dir.path_of(root), {"uses": {**read_uses(root), token.label: now}}, durable=False)
 
 
 def _hash_token(token: str) -> str:
@@ -198,24 +179,11 @@ def _read_workspace_id(root: str) -> str | None:
     return known.workspace_id if known else None
 
 
-def _read_private(path: Path) -> bytes:
-    """The content of a regular file that only this user can open; OSError or ValueError for any other."""
-    with os.fdopen(os.open(path, READ_NOFOLLOW), "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise ValueError("not a regular file")
-        if status.st_mode & _OTHERS or status.st_uid not in {0, os.geteuid()}:
-            raise ValueError("open to other users")
-        content = file.read(_MAX_BYTES + 1)
-    if len(content) > _MAX_BYTES:
-        raise ValueError("too large")
-    return content
+def _parse_uses(document: dict[str, Any]) -> dict[str, str]:
+    return {str(label): at for label, at in document["uses"].items() if isinstance(at, str)}
 
 
-def _parse(content: bytes, root: str) -> TokenList:
-    document = orjson.loads(content)
-    if document["format"] != _FORMAT:
-        raise ValueError("another version's")
+def _parse(root: str, document: dict[str, Any]) -> TokenList:
     if document["workspace"] is None or document["workspace"] != _read_workspace_id(root):
         return TokenList()
     tokens = tuple(HttpToken(**entry) for entry in document["tokens"])

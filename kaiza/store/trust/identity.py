@@ -10,22 +10,18 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-
-import orjson
+from typing import Any
 
 from kaiza.store.audit import log_file
-from kaiza.store.disk import kaiza_dir, lock_timeouts, state_dir
-from kaiza.store.disk.byte_io import READ_NOFOLLOW, write_all
-from kaiza.store.disk.file_lock import FileLock
+from kaiza.store.disk import kaiza_dir, lock_timeouts, small_files
 from kaiza.store.disk.kaiza_dir import KaizaDir
+from kaiza.store.disk.state_dir import StateFile
 
-_FORMAT = 1
-RECORD_NAME = "workspace.json"
+RECORD = StateFile("workspace.json")
 _LOCK_NAME = "identity.lock"
 _ID_NAME = "id"
 _ID_BYTES = 16
 _ID_PATTERN = re.compile(rb"[0-9a-f]{32}\n?")
-_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +37,15 @@ class KnownWorkspace:
 def read_known(state_path: Path) -> KnownWorkspace | None:
     """The workspace that the state directory belongs to; None if it never saw one. OSError if it cannot be read."""
     try:
-        content = orjson.loads(state_dir.read_file(state_path / RECORD_NAME))
-        known = KnownWorkspace(content["id"], content["root"], content["created"], content["adopted"] or 0)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (ValueError, KeyError, TypeError):
+        return RECORD.load(state_path, _parse)
+    except ValueError:
         return KnownWorkspace(None)
-    return known if content["format"] == _FORMAT and type(known.adopted_seq) is int else KnownWorkspace(None)
 
 
 def write_known(state_path: Path, known: KnownWorkspace) -> None:
     """Replace `workspace.json`, durable when this returns."""
-    content = {"id": known.workspace_id, "root": known.root, "created": known.created, "adopted": known.adopted_seq}
-    state_dir.replace_file(state_path / RECORD_NAME, orjson.dumps({"format": _FORMAT, **content}))
-    state_dir.sync_directory(state_path)
+    members = {"id": known.workspace_id, "root": known.root, "created": known.created, "adopted": known.adopted_seq}
+    RECORD.replace(state_path, members, durable=True)
 
 
 def new_id() -> str:
@@ -65,23 +56,17 @@ def new_id() -> str:
 def read_local_id(root: str) -> str | None:
     """The id in the workspace; None if there is none, empty if something else has its name."""
     try:
-        home = os.open(os.path.join(root, os.fsdecode(kaiza_dir.NAME)), _DIRECTORY_FLAGS)  # noqa: PTH118  a root may hold any bytes
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError:  # a link: what it leads to is not the workspace's
+        home = small_files.open_directory(os.path.join(root, os.fsdecode(kaiza_dir.NAME)))  # noqa: PTH118  a root may hold any bytes
+    except OSError:  # no directory, or a link: what it leads to is not the workspace's
         return None
     try:
-        descriptor = os.open(_ID_NAME, READ_NOFOLLOW, dir_fd=home)
+        content = small_files.read(_ID_NAME, 2 * _ID_BYTES + 1, home)
     except FileNotFoundError:
         return None
     except OSError:
         return ""
     finally:
         os.close(home)
-    try:
-        content = os.read(descriptor, 64) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
-    finally:
-        os.close(descriptor)
     return content.strip().decode() if _ID_PATTERN.fullmatch(content) else ""
 
 
@@ -94,20 +79,10 @@ def write_local_id(root: str, workspace_id: str) -> None:
     """Write `.kaiza/id`, durable when this returns. A valid id is never replaced. OSError if it cannot be written."""
     if read_local_id(root):
         return
-    root_fd = os.open(root, _DIRECTORY_FLAGS)
+    root_fd = small_files.open_directory(root)
     try:
         with closing(KaizaDir(root_fd)) as directory:
-            home = directory.open_home()
-            temp = f"{_ID_NAME}.{os.getpid()}"
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            descriptor = os.open(temp, flags, 0o600, dir_fd=home)
-            try:
-                write_all(descriptor, [workspace_id.encode() + b"\n"])
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            os.rename(temp, _ID_NAME, src_dir_fd=home, dst_dir_fd=home)
-            os.fsync(home)
+            small_files.replace(_ID_NAME, workspace_id.encode() + b"\n", directory.open_home(), durable=True)
     finally:
         os.close(root_fd)
 
@@ -124,15 +99,14 @@ def is_blank(root: str) -> bool:
     if not stat.S_ISDIR(os.lstat(home).st_mode):
         return False
     with os.scandir(home) as entries:
-        return all(map(_is_blank_entry, entries))
-
-
-def _is_blank_entry(entry: os.DirEntry[str]) -> bool:
-    if entry.is_dir(follow_symlinks=False):
-        with os.scandir(entry.path) as inner:
-            return next(inner, None) is None
-    # A temporary file of the id is left by a crash while the workspace was bound.
-    return entry.name == ".gitignore" or entry.name.startswith(f"{_ID_NAME}.")
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if os.listdir(entry.path):  # noqa: PTH208  only whether there are any
+                    return False
+            # A temporary file of the id is left by a crash while the workspace was bound.
+            elif entry.name != ".gitignore" and not entry.name.startswith(f"{_ID_NAME}."):
+                return False
+    return True
 
 
 @contextmanager
@@ -141,7 +115,13 @@ def lock_identity(state_path: Path) -> Iterator[None]:
 
     AUDIT_LOG_FAILED if the state directory cannot be used.
     """
-    lock = FileLock(_open_lock_file(state_path))
+    try:
+        state_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state_path.mkdir(mode=0o700, exist_ok=True)
+        lock = small_files.open_lock(state_path / _LOCK_NAME)
+    except OSError as refused:
+        sentence = "Kaiza's state directory is not usable. Check its permissions, then try again."
+        raise log_file.log_error(refused, sentence) from refused
     try:
         lock.acquire(lock_timeouts.IDENTITY)
         yield
@@ -149,14 +129,8 @@ def lock_identity(state_path: Path) -> Iterator[None]:
         lock.close()
 
 
-def _open_lock_file(state_path: Path) -> int:
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
-        state_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        state_path.mkdir(mode=0o700, exist_ok=True)
-        descriptor = os.open(state_path / _LOCK_NAME, flags, 0o600)
-        state_dir.give_to_owner(state_path, descriptor)
-    except OSError as refused:
-        sentence = "Kaiza's state directory is not usable. Check its permissions, then try again."
-        raise log_file.log_error(refused, sentence) from refused
-    return descriptor
+def _parse(document: dict[str, Any]) -> KnownWorkspace:
+    known = KnownWorkspace(document["id"], document["root"], document["created"], document["adopted"] or 0)
+    if type(known.adopted_seq) is not int:
+        raise TypeError(known.adopted_seq)
+    return known

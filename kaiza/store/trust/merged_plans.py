@@ -12,7 +12,7 @@ from kaiza.store import git
 from kaiza.store.disk.byte_io import name_stamp
 from kaiza.store.documents.plan_files import DIRECTORY, SUFFIX
 from kaiza.store.trust.timed_cache import TimedCache
-from kaiza.store.trust.trusted_refs import expand_ref, list_trusted_refs
+from kaiza.store.trust.trust_file import expand_ref, list_trusted_refs
 
 
 @dataclass(frozen=True, slots=True)

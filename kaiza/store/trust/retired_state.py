@@ -11,10 +11,10 @@ from kaiza.domain.audit.projection import AuditState
 from kaiza.store.audit import snapshot
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.reader import read_records
-from kaiza.store.disk import state_dir
+from kaiza.store.disk import small_files
 from kaiza.store.disk.state_key import StateKey
-from kaiza.store.trust.identity import RECORD_NAME as WORKSPACE_NAME
-from kaiza.store.trust.sights import Sights
+from kaiza.store.trust import identity
+from kaiza.store.trust.seen_plans import SeenPlans
 
 RESULT = "state_retired"
 # The key stays, and what does not belong to the log: what was seen and the manifest of `kaiza init`.
@@ -29,16 +29,16 @@ def retire(state_path: Path) -> None:
     names = [name for name in os.listdir(state_path) if _LOG_STATE.fullmatch(name)]  # noqa: PTH208  names, not paths
     if not names and not unfinished.exists():
         return
-    sights = Sights("", state_path)
-    if not sights.is_of_new_workspace():
-        sights.forget_edits()
-    if names == [WORKSPACE_NAME] and not unfinished.exists():
+    seen = SeenPlans("", state_path)
+    if not seen.is_of_new_workspace():
+        seen.forget_edits()
+    if names == [identity.RECORD.name] and not unfinished.exists():
         return  # nothing was recorded yet, so what was retired last is still to be carried over
     unfinished.mkdir(mode=0o700, exist_ok=True)
     for name in names:
         (state_path / name).rename(unfinished / name)
     unfinished.rename(state_path / f"retired-{_newest_number(state_path) + 1}")
-    state_dir.sync_directory(state_path)
+    small_files.sync_directory(state_path)
 
 
 def load_restrictions(directory: Path, key: StateKey) -> AuditState:

@@ -3,26 +3,24 @@
 What is signed is a text of four lines: the format, the project, the plan's id, and the SHA-256 of the plan's bytes.
 """
 
+import errno
 import os
-import stat
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from kaiza.domain import errors
 from kaiza.domain.plans.parser import StoredPlan
-from kaiza.store.disk.byte_io import READ_NOFOLLOW, write_all
+from kaiza.store.disk import small_files
 from kaiza.store.documents.plan_files import SUFFIX
 from kaiza.store.trust import ssh_keygen
 from kaiza.store.trust.signers import SignerList, read_signers
 from kaiza.store.trust.ssh_keygen import SshKeygenError
 from kaiza.store.trust.timed_cache import TimedCache
-from kaiza.store.trust.trusted_refs import find_project
+from kaiza.store.trust.trust_file import find_project
 
 NAMESPACE = "kaiza-plan"
 MAX_SIGNATURE_BYTES = 64 * 1024
-_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,38 +80,26 @@ def sign_plan(root: str, state_path: Path, plan_id: str, content: bytes, key: Pa
 def read_signature(root: str, plan_id: str) -> bytes | None:
     """The content of a plan's signature file; None if there is none. SshKeygenError if it is no plain small file."""
     try:
-        directory = os.open(f"{root}/plans", _DIRECTORY_FLAGS)
+        directory = small_files.open_directory(f"{root}/plans")
     except OSError:
         return None
     try:
-        with os.fdopen(os.open(_file_name(plan_id), READ_NOFOLLOW, dir_fd=directory), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise SshKeygenError("the signature is not a plain file")
-            content = file.read(MAX_SIGNATURE_BYTES + 1)
+        return small_files.read(_file_name(plan_id), MAX_SIGNATURE_BYTES, directory)
     except FileNotFoundError:
         return None
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise SshKeygenError("the signature is larger than 64 KiB") from error
         raise SshKeygenError("the signature is not a plain file, or cannot be read") from error
     finally:
         os.close(directory)
-    if len(content) > MAX_SIGNATURE_BYTES:
-        raise SshKeygenError("the signature is larger than 64 KiB")
-    return content
 
 
 def write_signature(root: str, plan_id: str, signature: bytes) -> None:
-    """Write a plan's signature file; a reader sees the old content or the new one, never a part."""
-    directory = os.open(f"{root}/plans", _DIRECTORY_FLAGS)
-    temporary = f".{os.urandom(8).hex()}.new"
+    """Write a plan's signature file, durable when this returns; a reader sees the old one or the new one."""
+    directory = small_files.open_directory(f"{root}/plans")
     try:
-        descriptor = os.open(temporary, _CREATE_FLAGS, 0o644, dir_fd=directory)
-        try:
-            write_all(descriptor, [signature])
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        os.rename(temporary, _file_name(plan_id), src_dir_fd=directory, dst_dir_fd=directory)
-        os.fsync(directory)
+        small_files.replace(_file_name(plan_id), signature, directory, mode=0o644, durable=True)
     finally:
         os.close(directory)
 

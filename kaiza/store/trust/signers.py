@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from kaiza.store.config import configuration
-from kaiza.store.disk import state_dir
+from kaiza.store.config import trusted_config
+from kaiza.store.disk import small_files, state_dir
 from kaiza.store.trust.trust_file import SIGNERS_NAME, is_of_another_workspace
 
 MAX_BYTES = 64 * 1024
@@ -70,7 +70,7 @@ def read_signers(state_path: Path) -> SignerList:
 
 def machine_path() -> Path:
     """The machine's list, which takes the place of every workspace's own."""
-    return configuration.MACHINE_DIRECTORY / SIGNERS_NAME
+    return trusted_config.MACHINE_DIRECTORY / SIGNERS_NAME
 
 
 def parse_signers(text: str) -> list[Signer]:
@@ -96,9 +96,8 @@ def parse_signer(line: str) -> Signer:
 
 def save_signers(root: str, signers: Iterable[Signer]) -> None:
     """Replace the workspace's list; durable when this returns."""
-    state_path = state_dir.path_of(root, create=True)
-    state_dir.replace_file(state_path / SIGNERS_NAME, "".join(f"{signer.line}\n" for signer in signers).encode())
-    state_dir.sync_directory(state_path)
+    content = "".join(f"{signer.line}\n" for signer in signers).encode()
+    small_files.replace(state_dir.path_of(root, create=True) / SIGNERS_NAME, content, durable=True)
 
 
 def _check_options(principal: str, options: str) -> None:
@@ -115,7 +114,7 @@ def _check_options(principal: str, options: str) -> None:
 
 def _read_list(path: Path) -> SignerList:
     try:
-        text = _read_text(path)
+        text = small_files.read(path, MAX_BYTES).decode()
     except FileNotFoundError:
         return SignerList(path)
     except (OSError, ValueError):
@@ -127,10 +126,6 @@ def _read_list(path: Path) -> SignerList:
         except ValueError as problem:
             problems.append(f"{path}: {problem}")
     return SignerList(path, signers, problems)
-
-
-def _read_text(path: Path) -> str:
-    return state_dir.read_file(path, MAX_BYTES).decode()
 
 
 def _meaningful_lines(text: str) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from kaiza.store import git
 from kaiza.store.documents import plan_files
-from kaiza.store.trust import sights
+from kaiza.store.trust import seen_plans
 
 PLAN = """---
 kaiza_plan: 1
@@ -24,7 +24,7 @@ scope: {{modify: ["src/a.py"]}}
 def counted(monkeypatch):
     """How often sights were saved and git was started."""
     counts = {"saved": 0, "git": 0}
-    real_write, real_run = sights.Sights._write_plans, git.run
+    real_write, real_run = seen_plans.SeenPlans._write_plans, git.run
 
     def write(*words):
         counts["saved"] += 1
@@ -34,7 +34,7 @@ def counted(monkeypatch):
         counts["git"] += 1
         return real_run(*words, **options)
 
-    monkeypatch.setattr(sights.Sights, "_write_plans", write)
+    monkeypatch.setattr(seen_plans.SeenPlans, "_write_plans", write)
     monkeypatch.setattr(git, "run", run)
     return counts
 

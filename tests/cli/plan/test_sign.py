@@ -9,7 +9,7 @@ from repositories import make_key, read_stored, signer_line, trust
 from scenes import make_ready, records
 
 from kaiza.domain.plans.parser import parse
-from kaiza.store.config import configuration
+from kaiza.store.config import trusted_config
 from kaiza.store.disk import state_dir
 from kaiza.store.trust.signed_plans import verify_signature
 
@@ -20,7 +20,7 @@ EXPIRES = 'expires: "2099-01-01T00:00:00Z"\n'
 
 @pytest.fixture(autouse=True)
 def _own_machine(tmp_path, monkeypatch):
-    monkeypatch.setattr(configuration, "MACHINE_DIRECTORY", tmp_path / "etc")
+    monkeypatch.setattr(trusted_config, "MACHINE_DIRECTORY", tmp_path / "etc")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 

@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kaiza.domain.plans import parser
-from kaiza.store.clients import CLIENTS, jsonc
+from kaiza.store.clients import jsonc
+from kaiza.store.clients.registry import CLIENTS
 
 MAIN = {
     "claude-code": (".mcp.json", "mcpServers"),
@@ -520,7 +521,7 @@ def test_if_one_file_cannot_be_written_none_is_changed(kaiza, bare, monkeypatch,
             raise OSError(28, "No space left on device")
         real(descriptor)
 
-    monkeypatch.setattr("kaiza.store.clients.config_files.os.fsync", fsync)
+    monkeypatch.setattr("kaiza.store.clients.changes.small_files.os.fsync", fsync)
     result = kaiza("init", "--client", "claude-code", "--yes")
 
     assert result.status == 3

@@ -26,7 +26,7 @@ LONG_NAME = "a" * 32
 
 
 def tokens_file(workspace):
-    return state_dir.path_of(str(workspace)) / http_tokens.NAME
+    return state_dir.path_of(str(workspace)) / http_tokens.FILE.name
 
 
 def decisions(workspace):

@@ -12,7 +12,7 @@ from agents import plan
 from repositories import TRUSTED, make_key, merge, run_git, signer_line
 from scenes import records
 
-from kaiza.store.config import configuration
+from kaiza.store.config import trusted_config
 from kaiza.store.disk import state_dir
 from kaiza.store.trust.signers import read_signers
 from kaiza.store.trust.trust_file import SIGNERS_NAME, read_trust
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True)
 def _own_machine(tmp_path, monkeypatch):
-    monkeypatch.setattr(configuration, "MACHINE_DIRECTORY", tmp_path / "etc")
+    monkeypatch.setattr(trusted_config, "MACHINE_DIRECTORY", tmp_path / "etc")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
 

@@ -24,10 +24,10 @@ STRIDE = 1 if LONG else 5
 # Reads the log of argv[1], saving at each record; ends at step argv[2] of those that argv[3] names, as by `kill -9`.
 _READER = """
 import os, sys
-from pathlib import Path
 from kaiza.domain.audit.hash_chain import Chain
 from kaiza.domain.caps import Caps
 from kaiza.store.audit import continuity, projection_build, snapshot
+from kaiza.store.disk import small_files
 from kaiza.store.workspace import Workspace
 
 continuity.MAX_FOLLOWED_BYTES, continuity._FAR_BEHIND_BYTES = 0, 100
@@ -50,8 +50,8 @@ def killing(step):
 if sys.argv[3] == "save":
     snapshot.save = killing(snapshot.save)
 elif sys.argv[3] == "write":
-    Path.write_bytes = killing(Path.write_bytes)
-    Path.replace = killing(Path.replace)
+    small_files.write_all = killing(small_files.write_all)
+    os.rename = killing(os.rename)
 else:
     Chain.extend = killing(Chain.extend)
 workspace = Workspace(sys.argv[1], Caps())

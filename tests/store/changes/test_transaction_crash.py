@@ -26,7 +26,7 @@ from kaiza.store.files.confined_root import ConfinedRoot
 LONG = bool(os.environ.get("KAIZA_LONG"))
 STRIDE = 1 if LONG else 24
 ROUNDS = 5 if LONG else 1
-FIRST, LAST, COLD = 200, 600, 1000
+FIRST, LAST, COLD = 200, 700, 1100
 SECOND = (1, 9, 23, 40, 61) if LONG else (17,)
 MODULES = {"posix", "fcntl"}
 # Functions of Kaiza around system calls that the profiler does not count: those through ctypes and in other threads.
@@ -229,7 +229,7 @@ def test_a_transaction_killed_in_a_portable_rename_is_complete_or_undone_after_r
 ):
     monkeypatch.setattr(atomic_rename, lacking, PORTABLE[lacking])
     seen = set()
-    for at in range(1 if LONG else 345, LAST, 1 if LONG else 11):
+    for at in range(1 if LONG else 400, LAST, 1 if LONG else 11):
         root = tmp_path / f"p{at}"
         lay_out(root)
         if not dies(change, root, at):
@@ -338,7 +338,7 @@ def test_a_journal_is_not_recovered_unless_its_writer_is_known_to_be_dead(tmp_pa
     at = next(
         at for at in range(200, COLD, 5) if dies(change, tmp_path / "first", at) and has_journal(tmp_path / "first")
     )
-    assert dies(change, tmp_path / "ws", at + 40)
+    assert dies(change, tmp_path / "ws", at + 50)
 
     with ConfinedRoot(str(tmp_path / "ws")) as workspace:
         alive = open_transactions(workspace).liveness_id

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kaiza.store.clients import json_edit, jsonc
-from kaiza.store.clients.errors import ConfigError
+from kaiza.store.clients.client import ConfigError
 
 ENTRY = {"command": "/bin/kaiza", "args": ["serve", "--workspace", "/w"]}
 KEY_PATH = ("mcpServers", "kaiza")

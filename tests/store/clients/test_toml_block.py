@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaiza.store.clients import toml_block
-from kaiza.store.clients.errors import ConfigError
+from kaiza.store.clients.client import ConfigError
 
 SETTINGS = {"sandbox_mode": "read-only"}
 TABLE = ("mcp_servers", "kaiza")

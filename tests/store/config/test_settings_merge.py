@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from kaiza.domain.paths.protected_names import is_secret
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.store.config.configuration import Configuration
+from kaiza.store.config.settings import DIRECTIONS, choose_stricter, is_valid
 from kaiza.store.config.settings_layers import DEFAULT, SettingsLayers
-from kaiza.store.config.settings_merge import DIRECTIONS, choose_stricter, is_valid
 from kaiza.store.config.settings_schema import SettingsFile
+from kaiza.store.config.trusted_config import TrustedConfig
 
 PATHS = ["a", "b", "b/.env", ".env", "c/d"]
 VALUES = {
@@ -53,7 +53,7 @@ def as_toml(values):
 
 
 def layers(*outside, adopted=(), file=(), is_foreign=False):
-    configurations = [Configuration(f"place {number}", values) for number, values in enumerate(outside)]
+    configurations = [TrustedConfig(f"place {number}", values) for number, values in enumerate(outside)]
     return SettingsLayers(configurations, dict(adopted), as_toml(dict(file)), is_foreign)
 
 

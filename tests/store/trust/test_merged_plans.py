@@ -9,12 +9,11 @@ from agents import edit, plan
 from repositories import TRUSTED, merge, read_stored, run_git, trust
 from scenes import make_ready
 
-from kaiza.store.config import configuration
+from kaiza.store.config import trusted_config
 from kaiza.store.disk import state_dir
 from kaiza.store.trust import timed_cache
 from kaiza.store.trust.merged_plans import check_ref, find_default_branch, find_merge
-from kaiza.store.trust.trust_file import NAME, read_trust
-from kaiza.store.trust.trusted_refs import expand_ref
+from kaiza.store.trust.trust_file import FILE, expand_ref, read_trust
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
@@ -24,7 +23,7 @@ def root(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setattr(configuration, "MACHINE_DIRECTORY", tmp_path / "etc")
+    monkeypatch.setattr(trusted_config, "MACHINE_DIRECTORY", tmp_path / "etc")
     root = make_ready(tmp_path / "project")
     plan(root)
     return root
@@ -215,16 +214,21 @@ def test_a_trust_file_in_the_workspace_is_not_read(root):
     merge(root)
     for directory in (root, root / "plans", root / "audit", root / ".kaiza"):
         directory.mkdir(exist_ok=True)
-        (directory / NAME).write_text('{"merged": [{"ref": "refs/remotes/origin/main"}], "project": null}')
+        (directory / FILE.name).write_text(
+            '{"format": 1, "workspace": null, "merged": [{"ref": "refs/remotes/origin/main"}], "project": null}'
+        )
 
     assert status(root).ref is None
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"merged": [{"ref": 1}], "project": null}', '{"merged": 1}'])
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", "{}", '{"format": 1, "workspace": null, "merged": [{"ref": 1}], "project": null}', '{"merged": 1}'],
+)
 def test_a_damaged_trust_file_gives_no_authority(root, content):
     merge(root)
     trust(root, TRUSTED)
-    (state_dir.path_of(str(root)) / NAME).write_text(content)
+    (state_dir.path_of(str(root)) / FILE.name).write_text(content)
 
     assert status(root).ref is None
     assert read_trust(state_dir.path_of(str(root))).problem

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from repositories import NAMESPACES, make_key, read_stored, signer_line, trust
 from scenes import make_ready
 
-from kaiza.store.config import configuration
+from kaiza.store.config import trusted_config
 from kaiza.store.disk import state_dir
 from kaiza.store.trust.signed_plans import (
     MAX_SIGNATURE_BYTES,
@@ -37,7 +37,7 @@ KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMXdPnLPqAbHNDnFV9Kv37lTiGeuUw7oJlrMu
 def root(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setattr(configuration, "MACHINE_DIRECTORY", tmp_path / "etc")
+    monkeypatch.setattr(trusted_config, "MACHINE_DIRECTORY", tmp_path / "etc")
     root = make_ready(tmp_path / "project")
     plan(root, more=EXPIRES)
     trust(root, project="app")

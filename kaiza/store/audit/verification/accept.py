@@ -27,13 +27,12 @@ from kaiza.store.audit.determinism import prepare_record
 from kaiza.store.audit.log_file import LogFile
 from kaiza.store.audit.reader import read_records
 from kaiza.store.audit.verification.verify import verify_log
-from kaiza.store.disk import lock_timeouts, state_dir
-from kaiza.store.disk.byte_io import READ_NOFOLLOW, hash_content, read_all
+from kaiza.store.disk import lock_timeouts, small_files, state_dir
+from kaiza.store.disk.byte_io import hash_content, read_all
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.disk.state_key import StateKey
 
 _LOCK_NAME = "accept.lock"
-_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _MAX_HOLE_BYTES = 1 << 30
 
 
@@ -52,13 +51,9 @@ def accept_damage(root: str, *, reason: str, person: str, restricted_seq: int = 
     Records up to `restricted_seq` (-1: all) came from elsewhere. AUDIT_LOG_FAILED, AUDIT_LOCK_FAILED: not accepted.
     """
     directory = state_dir.path_of(root, create=True)
-    lock = FileLock(os.open(directory / _LOCK_NAME, _LOCK_FLAGS, 0o600))
-    try:
-        # Before the log is verified: the second of two acceptances finds the new log of the first, which is intact.
-        lock.acquire(lock_timeouts.LOG)
+    # Before the log is verified: the second of two acceptances finds the new log of the first, which is intact.
+    with small_files.hold_lock(directory / _LOCK_NAME, lock_timeouts.LOG):
         return _accept_alone(root, directory, {"reason": reason, "person": person}, restricted_seq)
-    finally:
-        lock.close()
 
 
 def _accept_alone(root: str, directory: Path, base: dict[str, Any], restricted_seq: int) -> AcceptedDamage | None:
@@ -173,7 +168,7 @@ def _damage_detail(verdict: Verdict, checkpoint: Checkpoint) -> dict[str, Any]:
 def _choose_archive_name(audit_fd: int) -> tuple[str | None, str | None]:
     """A free name for the old log, and the SHA-256 of its bytes unless it has a large hole; None, None without one."""
     try:
-        descriptor = os.open(LOG_NAME, READ_NOFOLLOW, dir_fd=audit_fd)
+        descriptor = small_files.open_for_reading(LOG_NAME, audit_fd)
     except FileNotFoundError:
         return None, None
     with os.fdopen(descriptor, "rb"):
@@ -190,8 +185,7 @@ def _choose_archive_name(audit_fd: int) -> tuple[str | None, str | None]:
 
 def _write_new_log(audit_fd: int, name: str, content: bytes) -> FileLock:
     """Write the new log under a temporary name, complete, durable and locked."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(name, flags, 0o600, dir_fd=audit_fd)
+    descriptor = small_files.create(name, audit_fd)
     lock = FileLock(descriptor)
     try:
         # Locked before it has the log's name: a waiting server must not append before the checkpoint is reset.

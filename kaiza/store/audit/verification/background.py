@@ -14,22 +14,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-import orjson
-
 from kaiza.domain import errors
 from kaiza.domain.audit.record import Verdict
 from kaiza.store.audit import log_file
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.verification.verify import compute_verdict
-from kaiza.store.disk import lock_timeouts, state_dir
+from kaiza.store.disk import lock_timeouts, small_files
+from kaiza.store.disk.byte_io import keeps_times
 from kaiza.store.disk.file_lock import FileLock
-from kaiza.store.disk.file_system import keeps_times
+from kaiza.store.disk.state_dir import StateFile
 
 MAX_FOREGROUND_BYTES = 1 << 20
 """A log up to this size is verified in the foreground, which takes a few milliseconds."""
-_STAMP_NAME = "whole.json"
+_STAMP = StateFile("whole.json")
 _LOCK_NAME = "verify.lock"
-_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class LogStamp(NamedTuple):
@@ -130,10 +128,8 @@ class BackgroundVerification:
             stamp = self._stamp
         if not self._ended.is_set() or stamp is None or stamp != self._current_stamp() or not self._state_path.is_dir():
             return
-        temp = self._state_path / f"{_STAMP_NAME}.{os.getpid()}"
-        temp.write_bytes(orjson.dumps(list(stamp)))
-        # Not fsynced: without a readable stamp the next process verifies the log, and nothing else is lost.
-        temp.replace(self._state_path / _STAMP_NAME)
+        # Without a readable stamp the next process verifies the log, and nothing else is lost.
+        _STAMP.replace(self._state_path, stamp._asdict(), durable=False)
 
     def stop(self) -> None:
         """End a running verification soon."""
@@ -168,8 +164,10 @@ class BackgroundVerification:
 
     def _saved_stamp(self) -> LogStamp | None:
         try:
-            return LogStamp(*orjson.loads(state_dir.read_file(self._state_path / _STAMP_NAME)))
-        except (OSError, ValueError, TypeError):
+            return _STAMP.load(
+                self._state_path, lambda members: LogStamp(*(members[name] for name in LogStamp._fields))
+            )
+        except (OSError, ValueError):
             return None
 
     def _current_stamp(self) -> LogStamp | None:
@@ -182,11 +180,10 @@ class BackgroundVerification:
         """Verify while no other process does; if one has just done so, its stamp is enough."""
         try:
             before = self._saved_stamp()
-            descriptor = os.open(self._state_path / _LOCK_NAME, _LOCK_FLAGS, 0o600)
+            lock = small_files.open_lock(self._state_path / _LOCK_NAME)
         except OSError:
             self._verify_log()
             return
-        lock = FileLock(descriptor)
         try:
             self._wait_for_turn(lock)
             saved = self._saved_stamp()

@@ -1,6 +1,6 @@
-"""Configuration outside of all workspaces: `/etc/kaiza/config.toml` and `config.toml` of the user.
+"""Trusted configuration, outside of all workspaces: `/etc/kaiza/config.toml` and `config.toml` of the user.
 
-It has authority because no agent can write there. It takes the keys of `kaiza.toml`, and a table `[trust]`.
+No agent can write there, so it has authority. It takes the keys of `kaiza.toml`, and a table `[trust]`.
 """
 
 import os
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kaiza.store.config.settings_file import FilePlace, file_error, parse_file, read_text
+from kaiza.store.disk import small_files
 
 MACHINE_DIRECTORY = Path("/etc/kaiza")
 _NAME = "config.toml"
@@ -23,11 +24,11 @@ class TrustedMerge:
     """Absolute path of the directory."""
     ref: str
     everything_below: bool = False
-    """Whether every repository below the directory is meant, too."""
+    """Whether every repository below the directory is meant as well."""
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class TrustedConfig:
     """One configuration file: the settings that it sets, and whom it trusts. Empty if there is no file."""
 
     title: str
@@ -37,12 +38,12 @@ class Configuration:
     project: str | None = None
 
 
-def read_machine_configuration() -> Configuration:
+def read_machine_config() -> TrustedConfig:
     """The configuration of the machine; BOOTSTRAP_FAILURE if it is invalid or cannot be read."""
     return _read(MACHINE_DIRECTORY, FilePlace("machine", _NAME, "/etc/kaiza/config.toml"))
 
 
-def read_user_configuration() -> Configuration:
+def read_user_config() -> TrustedConfig:
     """The configuration of the user; BOOTSTRAP_FAILURE if it is invalid or cannot be read."""
     directory = user_directory()
     is_usual = directory == Path("~/.config/kaiza").expanduser()
@@ -57,22 +58,23 @@ def user_directory() -> Path:
     return (configured if configured.is_absolute() else Path("~/.config").expanduser()) / "kaiza"
 
 
-def _read(directory: Path, place: FilePlace) -> Configuration:
+def _read(directory: Path, place: FilePlace) -> TrustedConfig:
     text = _read_text(directory, place)
     if text is None or not text.strip():
-        return Configuration(place.title)
+        return TrustedConfig(place.title)
     file = parse_file(text, place)
     trust = file.model_dump()["trust"]
     merged = tuple(
         TrustedMerge(str(Path(entry["repository"]).expanduser()), entry["ref"], entry.get("everything_below", False))
         for entry in trust["merged"]
     )
-    return Configuration(place.title, file.list_values(), merged, trust["project"])
+    return TrustedConfig(place.title, file.list_values(), merged, trust["project"])
 
 
 def _read_text(directory: Path, place: FilePlace) -> str | None:
     try:
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        # People keep links to their configuration here.
+        descriptor = small_files.open_directory(directory, follow=True)
     except OSError as error:
         # A dangling link is not the same as no configuration.
         if isinstance(error, FileNotFoundError | NotADirectoryError) and not os.path.lexists(directory):

@@ -1,4 +1,4 @@
-"""What was seen of one plan, and what a further sight of its file makes of that."""
+"""What was seen of one plan, and what a further look at its file adds to that."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from kaiza.domain.plans.parser import ParsedPlan
 from kaiza.domain.plans.plan import APPROVED, DRAFT, REVOKED
 from kaiza.store.trust.git_origin import Origin
-from kaiza.store.trust.plan_arrival import GIT, LOCKED
+from kaiza.store.trust.git_plans import GIT, LOCKED
 
 _MAX_KEPT = 20
 """Drafts, and approved contents, that are remembered of one plan."""
@@ -16,11 +16,11 @@ EDITED, UNSEEN = "edited", "unseen"
 
 
 class Circumstances(NamedTuple):
-    """What is known of a plan's file at a sight, beside what it says."""
+    """What git and the log say of a plan's file when it is looked at."""
 
     origin: Origin = Origin.HERE
-    arrival: str | None = None
-    """Why an approval is no edit of a person, though git does not know its bytes."""
+    came_by: str | None = None
+    """How an approval came that is no edit of a person, though git does not know its bytes."""
     has_counted: bool = False
     """Whether the log has an approval of the plan."""
     is_taken_back: bool = False
@@ -32,7 +32,7 @@ class Circumstances(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class PlanSights:
+class SeenPlan:
     """What was seen of one plan."""
 
     last: str = ""
@@ -56,14 +56,17 @@ class PlanSights:
             return EDITED
         return self.brought or origin or UNSEEN
 
-    def has_news(self, parsed: ParsedPlan) -> bool:
-        """Whether a sight of this content would change anything."""
-        return parsed.plan_hash != self.last or self.with_sight(parsed, Circumstances()) != self
+    def would_change(self, parsed: ParsedPlan) -> bool:
+        """Whether seeing this content would add anything."""
+        return parsed.plan_hash != self.last or self.after_seeing(parsed, Circumstances()) != self
 
-    def with_sight(self, parsed: ParsedPlan, at: Circumstances) -> "PlanSights":
-        """The sights with one more."""
+    def after_seeing(self, parsed: ParsedPlan, at: Circumstances) -> "SeenPlan":
+        """What is known after seeing this content."""
         if parsed.plan is None:
-            return self._with_invalid(parsed, at)
+            # Looked at only where there is an approval. A person who withdraws it need not write valid YAML.
+            is_change = at.origin is not Origin.GIT or at.is_taken_back
+            is_withdrawn = at.is_ended and is_change and parsed.plan_hash != self.last
+            return replace(self, last=parsed.plan_hash, withdrawn=REVOKED if is_withdrawn else self.withdrawn)
         status = parsed.plan.status
         if status == APPROVED:
             return self._with_approval(parsed, at)
@@ -80,18 +83,12 @@ class PlanSights:
         """Whether there was an approval that a draft set by a person takes back."""
         return self.brought is not None or EDITED in self.approved.values()
 
-    def _with_invalid(self, parsed: ParsedPlan, at: Circumstances) -> "PlanSights":
-        # Seen only of a plan with an approval. A person who withdraws it need not write valid YAML, nor in capitals.
-        is_change = at.origin is not Origin.GIT or at.is_taken_back
-        is_withdrawn = at.is_ended and is_change and parsed.plan_hash != self.last
-        return replace(self, last=parsed.plan_hash, withdrawn=REVOKED if is_withdrawn else self.withdrawn)
-
-    def _with_approval(self, parsed: ParsedPlan, at: Circumstances) -> "PlanSights":
+    def _with_approval(self, parsed: ParsedPlan, at: Circumstances) -> "SeenPlan":
         # What counted once goes on counting: edited bytes may be committed afterwards.
         is_decided = self.approved.get(parsed.plan_hash) == EDITED
-        arrival = None if is_decided else GIT if at.origin is not Origin.HERE else at.arrival
-        is_postponed = arrival == LOCKED
-        seen = replace(self, last=parsed.plan_hash, brought=self.brought or (None if is_postponed else arrival))
+        came_by = None if is_decided else GIT if at.origin is not Origin.HERE else at.came_by
+        is_postponed = came_by == LOCKED
+        seen = replace(self, last=parsed.plan_hash, brought=self.brought or (None if is_postponed else came_by))
         seen = replace(seen, objects=tuple(dict.fromkeys([*self.objects, *at.objects]))[-_MAX_OBJECTS:])
         is_edited = is_decided or (seen.brought is None and not is_postponed and parsed.body_hash in self.drafts)
         origin = EDITED if is_edited else seen.brought or (LOCKED if is_postponed else UNSEEN)

@@ -5,12 +5,12 @@ import os
 import pytest
 
 from kaiza.domain import errors
-from kaiza.store.config import configuration, settings
-from kaiza.store.config.configuration import (
-    Configuration,
+from kaiza.store.config import settings, trusted_config
+from kaiza.store.config.trusted_config import (
+    TrustedConfig,
     TrustedMerge,
-    read_machine_configuration,
-    read_user_configuration,
+    read_machine_config,
+    read_user_config,
 )
 
 TRUST = '[trust]\nproject = "shop"\n[[trust.merged]]\nrepository = "/srv/shop"\nref = "refs/heads/main"\n'
@@ -21,7 +21,7 @@ BELOW = "everything_below = true\n"
 def etc(tmp_path, monkeypatch):
     directory = tmp_path / "etc"
     directory.mkdir()
-    monkeypatch.setattr(configuration, "MACHINE_DIRECTORY", directory)
+    monkeypatch.setattr(trusted_config, "MACHINE_DIRECTORY", directory)
     return directory
 
 
@@ -36,7 +36,7 @@ def home(tmp_path, monkeypatch):
 @pytest.fixture(params=["machine", "user"])
 def place(request, etc, home):
     """A directory of configuration, and the function that reads it."""
-    return (etc, read_machine_configuration) if request.param == "machine" else (home, read_user_configuration)
+    return (etc, read_machine_config) if request.param == "machine" else (home, read_user_config)
 
 
 def refusal(read):
@@ -53,7 +53,7 @@ def test_no_configuration_sets_nothing(place, content):
     if content is not None:
         (directory / "config.toml").write_text(content)
 
-    assert read() == Configuration(read().title)
+    assert read() == TrustedConfig(read().title)
 
 
 def test_only_keys_that_are_written_are_set(place):
@@ -75,15 +75,15 @@ def test_a_repository_below_the_home_directory_is_expanded(home, monkeypatch):
     monkeypatch.setenv("HOME", "/home/ada")
     (home / "config.toml").write_text(TRUST.replace("/srv", "~"))
 
-    assert read_user_configuration().merged[0].repository == "/home/ada/shop"
+    assert read_user_config().merged[0].repository == "/home/ada/shop"
 
 
 def test_only_the_machine_can_trust_everything_below_a_directory(etc, home):
     for directory in (etc, home):
         (directory / "config.toml").write_text(TRUST + BELOW)
 
-    assert read_machine_configuration().merged[0].everything_below
-    assert refusal(read_user_configuration)["line"] == 6
+    assert read_machine_config().merged[0].everything_below
+    assert refusal(read_user_config)["line"] == 6
 
 
 def test_a_workspace_cannot_give_trust():
@@ -184,11 +184,11 @@ def test_a_configuration_of_another_user_is_refused(place):
 def test_a_directory_above_that_does_not_exist_is_no_configuration(monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", "/dev/null/config")
 
-    assert read_user_configuration().values == {}
+    assert read_user_config().values == {}
 
 
 def test_a_relative_configuration_directory_is_ignored(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", "home")
 
-    assert configuration.user_directory() == tmp_path / ".config/kaiza"
+    assert trusted_config.user_directory() == tmp_path / ".config/kaiza"
