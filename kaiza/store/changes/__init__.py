@@ -1,3 +1,3 @@
 """Atomic changes of several files: preflight, write-ahead journal, pre-images, transaction, recovery."""
 
-__all__ = ["directory_handles", "held_contents", "journal"]
+__all__ = ["directory_handles", "journal", "staging"]
