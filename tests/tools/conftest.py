@@ -34,33 +34,40 @@ def line_of(output):
 
 @dataclass
 class Reader:
-    """Calls the reading tools on a real workspace, and validates every answer against its schema and size."""
+    """Calls the reading tools on a real workspace, and validates every answer against its schema and size.
 
-    root: Path
+    It is also their view of the workspace.
+    """
+
+    path: Path
     workspace: ConfinedRoot
     caps: Caps = field(default_factory=Caps)
     is_late: bool = False
     diagnostics: list[str] = field(default_factory=list)
     """Those of the last answer."""
 
+    @property
+    def root(self):
+        return str(self.path)
+
     def call(self, name, /, **arguments):
         io = SCHEMAS.load_tool_io(name)
         io.input.validate(arguments)
         tool = AGENT_TOOLS[name]
-        answer = tool.run(tool.parse(arguments, str(self.root)), _View(self))
+        answer = tool.run(tool.parse(arguments, self.root), self)
         output, self.diagnostics = answer.output, list(answer.diagnostics)
         io.output.validate(output)
         assert len(line_of(output)) < self.caps.response_bytes
         if not {"max_lines", "pageSize"} & arguments.keys():
             assert len(text_of(output)) <= self.caps.answer_bytes
-        assert str(self.root) not in output["summary"]
+        assert self.root not in output["summary"]
         assert len(output["summary"]) <= 200
         return output
 
     def code(self, name, /, **arguments):
         with pytest.raises(errors.SystemError) as caught:
             self.call(name, **arguments)
-        assert str(self.root) not in json.dumps([caught.value.human_message, caught.value.cause])
+        assert self.root not in json.dumps([caught.value.human_message, caught.value.cause])
         return caught.value.error_code
 
     def pages(self, name, /, **arguments):
@@ -71,58 +78,45 @@ class Reader:
         return [page["items"] for page in pages]
 
     def write(self, path, content=b""):
-        target = self.root / path
+        target = self.path / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content if isinstance(content, bytes) else content.encode())
         return target
-
-
-class _View:
-    def __init__(self, reader):
-        self.root = str(reader.root)
-        self.caps = reader.caps
-        self._reader = reader
 
     def _judge(self, real):
         if is_unreadable(real):
             raise errors.SystemError.tool_failure("POLICY_VIOLATION", invariant_id="READ_PROTECTED")
 
     def open_file(self, path):
-        return self._reader.workspace.open_file(path, self._judge)
+        return self.workspace.open_file(path, self._judge)
 
     def open_directory(self, path):
-        return self._reader.workspace.open_directory(path, self._judge)
+        return self.workspace.open_directory(path, self._judge)
 
     def stat(self, path):
-        return self._reader.workspace.stat(path, lambda _real: None)
+        return self.workspace.stat(path, lambda _real: None)
 
     def walk(self, start, *, include_ignored, over, since=""):
-        return tree_walk.walk(self._reader.workspace, start, include_ignored=include_ignored, over=over, since=since)
+        return tree_walk.walk(self.workspace, start, include_ignored=include_ignored, over=over, since=since)
 
     def is_unreadable(self, path):
         return is_unreadable(path)
-
-    def read_vcs_head(self):
-        return None
 
     def report_progress(self, done, total):
         assert total is None or done <= total
 
     def is_out_of_time(self):
-        return self._reader.is_late
-
-
-@pytest.fixture(params=["openat2", "walk"])
-def reader(tmp_path, request):
-    root = tmp_path / "project"
-    root.mkdir()
-    with ConfinedRoot(str(root), resolver=request.param) as workspace:
-        yield Reader(root, workspace)
+        return self.is_late
 
 
 @pytest.fixture
-def plain_reader(tmp_path):
+def root(tmp_path):
     root = tmp_path / "project"
     root.mkdir()
+    return root
+
+
+@pytest.fixture
+def reader(root):
     with ConfinedRoot(str(root)) as workspace:
         yield Reader(root, workspace)

@@ -4,47 +4,36 @@ import base64
 import hashlib
 import json
 import os
-import time
 import tracemalloc
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from agents import sha
+from tools.conftest import SCHEMAS, Reader
 
-from kaiza.domain import errors, schema_lint
+from kaiza.domain import errors
 from kaiza.domain.caps import Caps
 from kaiza.domain.paging import response_size
-from kaiza.domain.paths.protected_names import is_unreadable
 from kaiza.domain.paths.rel_path import parse
-from kaiza.store.config.schema_registry import SchemaRegistry
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.tools.changing import apply_patch, change_summary
 from kaiza.tools.registry import AGENT_TOOLS
 
-SCHEMAS = SchemaRegistry()
 NO_HASH = "0" * 64
 TOOLS = ("write_file", "edit_file", "apply_patch", "move_file", "delete_file")
 MIB = 1 << 20
 
 
-@dataclass
-class Bench:
-    """A workspace as the tools' view. It makes none of the changes that they propose."""
-
-    root: Path
-    workspace: ConfinedRoot
-    caps: Caps
-    is_late: bool = False
+class Bench(Reader):
+    """A workspace as the view of the tools that change it. It makes none of the changes that they propose."""
 
     def call(self, name, /, **arguments):
         arguments = {"plan_hash": NO_HASH, **arguments}
         io = SCHEMAS.load_tool_io(name)
         io.input.validate(arguments)
-        answer = AGENT_TOOLS[name].run(AGENT_TOOLS[name].parse(arguments, str(self.root)), self)
+        answer = AGENT_TOOLS[name].run(AGENT_TOOLS[name].parse(arguments, self.root), self)
         io.output.validate({**answer.output, "request_id": "r"})
         assert response_size.response_bytes(answer.output) < self.caps.response_bytes - response_size.RESERVED_BYTES
-        assert str(self.root) not in str(answer.output)
+        assert self.root not in str(answer.output)
         return answer.output, answer.changes
 
     def change(self, name, /, **arguments):
@@ -72,43 +61,22 @@ class Bench:
         return self.refused(name, **arguments).error_code
 
     def requested_operations(self, name, /, **arguments):
-        request = AGENT_TOOLS[name].parse({"plan_hash": NO_HASH, **arguments}, str(self.root))
+        request = AGENT_TOOLS[name].parse({"plan_hash": NO_HASH, **arguments}, self.root)
         operations = AGENT_TOOLS[name].requested_operations(request, self)
         return [(operation.operation, *map(str, operation.paths), operation.edited) for operation in operations]
 
     def write(self, path, content, mode=0o644):
-        file = self.root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
-        file.chmod(mode)
+        super().write(path, content).chmod(mode)
         return sha(content)
 
     def manifest(self):
-        return {path: path.is_file() and path.read_bytes() for path in self.root.rglob("*") if not path.is_fifo()}
-
-    def _judge(self, real):
-        if is_unreadable(real):
-            raise errors.SystemError.tool_failure("POLICY_VIOLATION", invariant_id="READ_PROTECTED")
-
-    def open_file(self, path):
-        return self.workspace.open_file(path, self._judge)
-
-    def open_directory(self, path):
-        return self.workspace.open_directory(path, self._judge)
-
-    def stat(self, path):
-        return self.workspace.stat(path, lambda _real: None)
-
-    def is_out_of_time(self):
-        return self.is_late
+        return {path: path.is_file() and path.read_bytes() for path in self.path.rglob("*") if not path.is_fifo()}
 
 
-@pytest.fixture(params=["openat2", "walk"])
-def bench(tmp_path, request):
-    root = tmp_path / "project"
-    root.mkdir()
-    with ConfinedRoot(str(root), resolver=request.param) as workspace:
-        yield Bench(root, workspace, Caps())
+@pytest.fixture
+def bench(root):
+    with ConfinedRoot(str(root)) as workspace:
+        yield Bench(root, workspace)
 
 
 ARGUMENTS = {
@@ -119,16 +87,6 @@ ARGUMENTS = {
     "delete_file": {"path": "f", "expected_hash": sha(b"a\n")},
 }
 ARGUMENTS_FOR_EXISTING = {**ARGUMENTS, "write_file": {**ARGUMENTS["write_file"], "expected_hash": sha(b"a\n")}}
-
-
-@pytest.mark.parametrize("tool", TOOLS)
-def test_schema_files_pass_the_lint_and_are_short(tool):
-    schemas = SCHEMAS.load_tool_schemas(tool)
-
-    for schema, output in ((schemas.input, False), (schemas.output, True)):
-        assert schema_lint.lint(tool, schema, output=output) == []
-    assert "plan_hash" in schemas.input["required"]
-    assert len(str(schemas.input)) < 1700
 
 
 def test_a_new_file_is_proposed_with_its_hash_and_line_count(bench):
@@ -266,7 +224,7 @@ def test_a_patch_proposes_a_change_for_every_file(bench):
 
 def test_all_paths_and_operations_of_a_patch_are_known_before_it_runs(bench):
     bench.write("d/new", b"")
-    request = apply_patch.parse({"patch": PATCH}, str(bench.root))
+    request = apply_patch.parse({"patch": PATCH}, bench.root)
 
     assert {str(path) for path in request.paths} == {"changed", "d/new", "gone", "from", "to", "from2", "to2"}
     assert bench.requested_operations("apply_patch", patch=PATCH) == [
@@ -523,17 +481,17 @@ def test_a_missing_file_is_not_found(bench, tool):
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_devices_and_directories_are_refused_without_waiting(bench, tool):
-    os.mkfifo(bench.root / "f")
+    os.mkfifo(bench.path / "f")
     assert bench.code(tool, **ARGUMENTS_FOR_EXISTING[tool]) == "FILE_WRITE_FAILED"
-    (bench.root / "f").unlink()
-    (bench.root / "f").mkdir()
+    (bench.path / "f").unlink()
+    (bench.path / "f").mkdir()
     assert bench.code(tool, **ARGUMENTS_FOR_EXISTING[tool]) == "FILE_WRITE_FAILED"
 
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_file_with_hard_links_is_not_changed(bench, tool):
     bench.write("f", b"a\n")
-    os.link(bench.root / "f", bench.root / "other")
+    os.link(bench.path / "f", bench.path / "other")
 
     assert bench.refused(tool, **ARGUMENTS_FOR_EXISTING[tool]).cause["why"] == "hard_link"
 
@@ -541,23 +499,23 @@ def test_a_file_with_hard_links_is_not_changed(bench, tool):
 @pytest.mark.parametrize("tool", TOOLS)
 def test_changes_do_not_follow_symbolic_links(bench, tool):
     bench.write("real", b"a\n")
-    (bench.root / "f").symlink_to("real")
+    (bench.path / "f").symlink_to("real")
     error = bench.refused(tool, **ARGUMENTS_FOR_EXISTING[tool])
 
     assert (error.error_code, error.cause["real_path"]) == ("INVALID_PATH", "real")
-    (bench.root / "f").unlink()
-    (bench.root / "d").mkdir()
-    (bench.root / "f").symlink_to("d")
+    (bench.path / "f").unlink()
+    (bench.path / "d").mkdir()
+    (bench.path / "f").symlink_to("d")
     assert bench.code(tool, **ARGUMENTS_FOR_EXISTING[tool]) == "INVALID_PATH"
-    (bench.root / "f").unlink()
-    (bench.root / "f").symlink_to("/etc/hostname")
+    (bench.path / "f").unlink()
+    (bench.path / "f").symlink_to("/etc/hostname")
     assert bench.code(tool, **ARGUMENTS_FOR_EXISTING[tool]) == "OUTSIDE_WORKSPACE"
 
 
 def test_no_file_is_created_through_a_symbolic_link(bench):
     old = bench.write("real/f", b"a\n")
-    (bench.root / "through").symlink_to("real")
-    (bench.root / "nowhere").symlink_to("missing")
+    (bench.path / "through").symlink_to("real")
+    (bench.path / "nowhere").symlink_to("missing")
     new = "--- /dev/null\n+++ b/through/x/y\n@@ -0,0 +1 @@\n+a\n"
 
     error = bench.refused("write_file", path="through/x/y", content="a")
@@ -637,7 +595,7 @@ def test_move_delete_and_edit_request_their_own_operation(bench):
 
 @pytest.mark.parametrize("tool", ["move_file", "delete_file"])
 def test_a_large_file_is_hashed_without_holding_it_in_memory(bench, tool):
-    with (bench.root / "f").open("wb") as file:
+    with (bench.path / "f").open("wb") as file:
         file.truncate(100 * MIB)
     digest = hashlib.sha256()
     for _ in range(100):
@@ -673,14 +631,6 @@ def test_a_call_past_its_deadline_stops_reading(bench, tool):
     bench.is_late = True
 
     assert bench.code(tool, **ARGUMENTS_FOR_EXISTING[tool]) == "CAP_EXCEEDED"
-
-
-def test_editing_a_file_of_a_megabyte_takes_less_than_two_seconds(bench):
-    old = bench.write("f", b"".join(b"line %d\n" % number for number in range(100_000)))
-    start = time.process_time()
-    bench.call("edit_file", path="f", expected_hash=old, edits=[{"old_text": "line 50000\n", "new_text": "x\n"}])
-
-    assert time.process_time() - start < 2
 
 
 def test_paths_are_resolved_against_the_root_of_the_session(bench):

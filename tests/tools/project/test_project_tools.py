@@ -74,7 +74,7 @@ def test_assets_are_counted_by_type_and_the_largest_named(reader):
 
 def test_links_are_no_assets(reader):
     reader.write("a.py", b"x")
-    (reader.root / "l.py").symlink_to("a.py")
+    (reader.path / "l.py").symlink_to("a.py")
 
     assert reader.call("project_assets_summary")["totalAssets"] == 1
 
@@ -96,22 +96,22 @@ def test_a_file_that_cannot_be_opened_is_counted():
     assert checker.notes == {project_references_missing.UNREADABLE: 1}
 
 
-def test_the_twenty_largest_assets_are_sorted_by_size_then_path(plain_reader):
+def test_the_twenty_largest_assets_are_sorted_by_size_then_path(reader):
     for number in range(100):
-        plain_reader.write(f"{number:02d}", b"x" * (number // 2))
+        reader.write(f"{number:02d}", b"x" * (number // 2))
 
-    largest = plain_reader.call("project_assets_summary")["largeAssets"]
+    largest = reader.call("project_assets_summary")["largeAssets"]
     assert [asset["path"] for asset in largest[:4]] == ["98", "99", "96", "97"]
     assert len(largest) == 20
 
 
-def test_only_a_thousand_types_are_shown(plain_reader):
-    plain_reader.caps = plain_reader.caps._replace(answer_bytes=160 * 1024)
+def test_only_a_thousand_types_are_shown(reader):
+    reader.caps = reader.caps._replace(answer_bytes=160 * 1024)
     for number in range(1_001):
-        plain_reader.write(f"a.{number}")
+        reader.write(f"a.{number}")
 
-    assert len(plain_reader.call("project_assets_summary")["byType"]) == 1_000
-    assert plain_reader.diagnostics == ["Showing 1000 of 1001 types."]
+    assert len(reader.call("project_assets_summary")["byType"]) == 1_000
+    assert reader.diagnostics == ["Showing 1000 of 1001 types."]
 
 
 @pytest.mark.rows("S4-65")
@@ -155,24 +155,24 @@ def test_configured_files_that_are_not_there_are_missing_scripts(reader):
     assert answer["brokenReferences"] == []
 
 
-def test_only_a_thousand_rows_are_shown_and_the_rest_is_counted(plain_reader):
-    plain_reader.caps = plain_reader.caps._replace(answer_bytes=160 * 1024)
-    plain_reader.write("a.md", "".join(f"[x]({number:04d}.md)\n" for number in range(1_200)))
-    answer = plain_reader.call(MISSING)
+def test_only_a_thousand_rows_are_shown_and_the_rest_is_counted(reader):
+    reader.caps = reader.caps._replace(answer_bytes=160 * 1024)
+    reader.write("a.md", "".join(f"[x]({number:04d}.md)\n" for number in range(1_200)))
+    answer = reader.call(MISSING)
 
     assert [row["line"] for row in answer["brokenReferences"]] == list(range(1, 1_001))
-    assert plain_reader.diagnostics == ["Showing 1000 of 1200 broken references."]
+    assert reader.diagnostics == ["Showing 1000 of 1200 broken references."]
     assert answer["summary"] == "0 missing scripts, 1200 broken references."
 
 
-def test_rows_that_would_not_fit_into_the_response_are_left_out(plain_reader):
+def test_rows_that_would_not_fit_into_the_response_are_left_out(reader):
     directory = "/".join("\x01" * 200 for _ in range(15))
-    plain_reader.write(f"{directory}/a.md", "[x](gone.md)\n" * 500)
-    answer = plain_reader.call(MISSING)
+    reader.write(f"{directory}/a.md", "[x](gone.md)\n" * 500)
+    answer = reader.call(MISSING)
 
     shown = len(answer["brokenReferences"])
     assert 0 < shown < 500
-    assert plain_reader.diagnostics == [f"Showing {shown} of 500 broken references."]
+    assert reader.diagnostics == [f"Showing {shown} of 500 broken references."]
 
 
 @pytest.mark.rows("S4-60")
@@ -217,12 +217,12 @@ def test_a_scan_past_its_guard_returns_what_it_has(reader, tool, guard):
     assert "or more" in answer["summary"]
 
 
-def test_the_guard_stops_within_a_file_of_many_references(plain_reader):
-    plain_reader.write("a.md", "[x](gone.md)\n" * 30_000)
-    plain_reader.caps = Caps()._replace(references_guard_ms=100)
-    plain_reader.call(MISSING)
+def test_the_guard_stops_within_a_file_of_many_references(reader):
+    reader.write("a.md", "[x](gone.md)\n" * 30_000)
+    reader.caps = Caps()._replace(references_guard_ms=100)
+    reader.call(MISSING)
 
-    assert re.match(r"Scan stopped after \d+ms\. Processed 1 of 1 items\.", plain_reader.diagnostics[0])
+    assert re.match(r"Scan stopped after \d+ms\. Processed 1 of 1 items\.", reader.diagnostics[0])
 
 
 def test_a_scan_past_the_deadline_of_the_call_fails(reader):

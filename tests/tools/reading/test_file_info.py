@@ -31,14 +31,14 @@ def test_a_file_is_described_without_its_content(reader):
         ("é".encode()[:1], "base64"),
     ],
 )
-def test_the_encoding_is_determined_from_the_whole_file(plain_reader, content, encoding):
-    plain_reader.write("a", content)
+def test_the_encoding_is_determined_from_the_whole_file(reader, content, encoding):
+    reader.write("a", content)
 
-    assert plain_reader.call("file_info", path="a")["encoding"] == encoding
+    assert reader.call("file_info", path="a")["encoding"] == encoding
 
 
 def test_a_directory_has_neither_size_nor_hash(reader):
-    (reader.root / "d").mkdir()
+    (reader.path / "d").mkdir()
 
     assert reader.call("file_info", path="d").keys() == {"path", "type", "modified", "mode", "summary"}
     assert reader.call("file_info", path=".")["type"] == "directory"
@@ -46,7 +46,7 @@ def test_a_directory_has_neither_size_nor_hash(reader):
 
 def test_an_unreadable_file_has_no_hash(reader):
     reader.write("conf/.env", "SECRET=1")
-    (reader.root / "alias").symlink_to("conf/.env")
+    (reader.path / "alias").symlink_to("conf/.env")
 
     for path in ("conf/.env", "alias"):
         answer = reader.call("file_info", path=path)
@@ -55,7 +55,7 @@ def test_an_unreadable_file_has_no_hash(reader):
 
 
 def test_a_pipe_and_a_huge_file_are_described_at_once(reader):
-    os.mkfifo(reader.root / "pipe")
+    os.mkfifo(reader.path / "pipe")
     with reader.write("big").open("wb") as file:
         file.truncate(4 << 30)
 

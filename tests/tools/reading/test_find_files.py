@@ -37,7 +37,7 @@ def test_a_glob_is_matched_against_the_whole_path(project, pattern, expected):
 
 
 def test_items_have_type_and_size(project):
-    os.symlink("app.py", project.root / "link.py")
+    os.symlink("app.py", project.path / "link.py")
     items = project.call("find_files", pattern="*")["items"]
 
     assert items == [
@@ -54,7 +54,7 @@ def test_the_glob_is_relative_to_the_given_path(project):
 
 
 def test_a_symbolic_link_to_a_directory_is_walked_under_its_real_path(project):
-    os.symlink("src", project.root / "alias")
+    os.symlink("src", project.path / "alias")
 
     assert find(project, "*.py", path="alias") == ["src/app.py"]
 

@@ -15,8 +15,8 @@ def names(pages):
 def test_entries_are_sorted_and_have_type_and_size(reader):
     reader.write("b.txt", "four")
     reader.write("a/inner", "x")
-    (reader.root / "link").symlink_to("b.txt")
-    os.mkfifo(reader.root / "pipe")
+    (reader.path / "link").symlink_to("b.txt")
+    os.mkfifo(reader.path / "pipe")
 
     answer = reader.call("list_directory", path=".")
 
@@ -39,24 +39,24 @@ def test_modification_times_are_utc_with_milliseconds(reader):
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(size=st.integers(1, 7), count=st.integers(0, 20))
-def test_all_pages_together_are_the_directory(plain_reader, size, count):
+def test_all_pages_together_are_the_directory(reader, size, count):
     directory = f"d{size}-{count}"
-    (plain_reader.root / directory).mkdir(exist_ok=True)
+    (reader.path / directory).mkdir(exist_ok=True)
     expected = sorted(f"n{number * 7919 % 1000}é" for number in range(count))
     for name in expected:
-        plain_reader.write(f"{directory}/{name}")
+        reader.write(f"{directory}/{name}")
 
-    pages = plain_reader.pages("list_directory", path=directory, pageSize=size)
+    pages = reader.pages("list_directory", path=directory, pageSize=size)
 
     assert names(pages) == expected
     assert all(len(page) == size for page in pages[:-1])
 
 
-def test_a_page_has_200_entries_by_default(plain_reader):
+def test_a_page_has_200_entries_by_default(reader):
     for number in range(201):
-        plain_reader.write(f"{number:03d}")
+        reader.write(f"{number:03d}")
 
-    assert [len(page) for page in plain_reader.pages("list_directory", path=".")] == [200, 1]
+    assert [len(page) for page in reader.pages("list_directory", path=".")] == [200, 1]
 
 
 def test_entries_added_or_deleted_between_pages_shift_no_others(reader):
@@ -65,7 +65,7 @@ def test_entries_added_or_deleted_between_pages_shift_no_others(reader):
     first = reader.call("list_directory", path=".", pageSize=2)
     reader.write("a")
     reader.write("e")
-    (reader.root / "d").unlink()
+    (reader.path / "d").unlink()
 
     second = reader.call("list_directory", path=".", pageSize=9, cursor=first["nextCursor"])
 
@@ -104,29 +104,29 @@ def test_unusual_names_are_listed_unchanged(reader):
     assert names(reader.pages("list_directory", path=".")) == sorted(unusual)
 
 
-def test_a_page_ends_early_where_the_response_is_full(plain_reader):
+def test_a_page_ends_early_where_the_response_is_full(reader):
     expected = [f"{number:03d}" + "\x01" * 200 for number in range(200)]
     deep = "/".join(["\x02" * 250] * 5)
     for name in expected:
-        plain_reader.write(f"{deep}/{name}")
+        reader.write(f"{deep}/{name}")
 
-    pages = plain_reader.pages("list_directory", path=deep)
+    pages = reader.pages("list_directory", path=deep)
 
     assert len(pages) > 1
     assert names(pages) == expected
 
 
 @pytest.mark.long
-def test_a_page_of_a_huge_directory_takes_less_than_two_seconds(plain_reader):
+def test_a_page_of_a_huge_directory_takes_less_than_two_seconds(reader):
     count = 100_000 if LONG else 5_000
-    (plain_reader.root / "many").mkdir()
-    directory = os.open(plain_reader.root / "many", os.O_RDONLY)
+    (reader.path / "many").mkdir()
+    directory = os.open(reader.path / "many", os.O_RDONLY)
     for number in range(count):
         os.symlink("x", f"{number:06d}", dir_fd=directory)
     os.close(directory)
     start = time.thread_time()
 
-    answer = plain_reader.call("list_directory", path="many", pageSize=3)
+    answer = reader.call("list_directory", path="many", pageSize=3)
 
     assert time.thread_time() - start < 2
     assert names([answer["items"]]) == ["000000", "000001", "000002"]
@@ -143,7 +143,7 @@ def test_a_page_of_a_huge_directory_takes_less_than_two_seconds(plain_reader):
 )
 def test_listing_anything_but_a_directory_inside_is_refused(reader, path, code):
     reader.write("file")
-    (reader.root / "out").symlink_to("/")
+    (reader.path / "out").symlink_to("/")
 
     assert reader.code("list_directory", path=path) == code
 

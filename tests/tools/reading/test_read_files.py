@@ -33,12 +33,12 @@ def test_a_file_that_cannot_be_read_gets_an_error_and_does_not_stop_the_others(r
 
 
 @pytest.mark.parametrize("content", [b"x" * 200_000, b'"\\' * 100_000, b"\x00\xff" * 100_000])
-def test_large_files_share_one_answer_and_the_summary_names_those_left_out(plain_reader, content):
+def test_large_files_share_one_answer_and_the_summary_names_those_left_out(reader, content):
     paths = [f"file{number:02d}" for number in range(50)]
     for path in paths:
-        plain_reader.write(path, content)
+        reader.write(path, content)
 
-    answer = plain_reader.call("read_files", paths=paths)
+    answer = reader.call("read_files", paths=paths)
     files = answer["files"]
 
     assert [file["path"] for file in files] == paths[: len(files)]
@@ -48,20 +48,20 @@ def test_large_files_share_one_answer_and_the_summary_names_those_left_out(plain
     assert f"Call again with the last {50 - len(files)} paths." in answer["summary"]
 
 
-def test_space_that_a_small_file_leaves_is_given_to_the_next(plain_reader):
-    plain_reader.write("small", "x\n")
-    plain_reader.write("large", "y" * 28_000)
+def test_space_that_a_small_file_leaves_is_given_to_the_next(reader):
+    reader.write("small", "x\n")
+    reader.write("large", "y" * 28_000)
 
-    files = plain_reader.call("read_files", paths=["small", "small", "large"])["files"]
+    files = reader.call("read_files", paths=["small", "small", "large"])["files"]
 
     assert not any(file["truncated"] for file in files)
 
 
-def test_files_without_space_for_content_still_get_their_hash(plain_reader):
-    plain_reader.caps = plain_reader.caps._replace(answer_bytes=1536 + 2 * 300)
-    plain_reader.write("a", "x" * 9_000)
+def test_files_without_space_for_content_still_get_their_hash(reader):
+    reader.caps = reader.caps._replace(answer_bytes=1536 + 2 * 300)
+    reader.write("a", "x" * 9_000)
 
-    files = plain_reader.call("read_files", paths=["a"] * 2)["files"]
+    files = reader.call("read_files", paths=["a"] * 2)["files"]
 
     assert files
     assert all(file["truncated"] and file["hash"] for file in files)

@@ -47,10 +47,10 @@ def test_a_line_number_past_the_end_is_refused(reader, content, line):
     assert reader.code("read_location", uri=uri, position={"line": line, "character": 0}) == "INVALID_INPUT_VALUE"
 
 
-def test_a_10_mb_line_is_truncated_around_the_position(plain_reader):
-    plain_reader.write("a", "x" * 5_000_000 + "HERE" + "y" * 5_000_000 + "\nnext\n")
+def test_a_10_mb_line_is_truncated_around_the_position(reader):
+    reader.write("a", "x" * 5_000_000 + "HERE" + "y" * 5_000_000 + "\nnext\n")
 
-    answer = at(plain_reader, "a", 0, 5_000_000, context_lines=1)
+    answer = at(reader, "a", 0, 5_000_000, context_lines=1)
 
     text = answer["lines"][0]["text"]
     assert len(text) == 502
@@ -83,13 +83,3 @@ def test_an_unreadable_file_is_refused(reader):
     uri = f"file://{reader.root}/.env"
 
     assert reader.code("read_location", uri=uri, position={"line": 0, "character": 0}) == "POLICY_VIOLATION"
-
-
-def test_a_file_above_64_mib_has_no_hash(plain_reader):
-    with plain_reader.write("big", "first\nsecond\n").open("r+b") as file:
-        file.truncate(1 << 30)
-
-    answer = at(plain_reader, "big", 1, 0)
-
-    assert answer["lines"] == [{"line": 1, "text": "second"}]
-    assert "hash" not in answer

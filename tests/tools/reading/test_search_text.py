@@ -85,14 +85,14 @@ def test_a_query_that_no_line_can_contain_is_refused(reader, query):
     assert reader.code("search_text", query=query) == "INVALID_INPUT_VALUE"
 
 
-def test_a_hostile_regular_expression_takes_linear_time(plain_reader):
-    plain_reader.write("a", "a" * 200_000 + "\n" + "ab" * 100_000)
+def test_a_hostile_regular_expression_takes_linear_time(reader):
+    reader.write("a", "a" * 200_000 + "\n" + "ab" * 100_000)
     start = time.thread_time()
 
-    assert search(plain_reader, "(a+)+$x", regex=True) == []
-    assert search(plain_reader, "(.*)*" * 20 + "z", regex=True) == []
-    plain_reader.write("a", "a\n" * 120_000 + "c\n")
-    assert search(plain_reader, "a[^b]*c", regex=True) == []
+    assert search(reader, "(a+)+$x", regex=True) == []
+    assert search(reader, "(.*)*" * 20 + "z", regex=True) == []
+    reader.write("a", "a\n" * 120_000 + "c\n")
+    assert search(reader, "a[^b]*c", regex=True) == []
     assert time.thread_time() - start < 5
 
 
@@ -111,14 +111,14 @@ def test_context_lines_end_at_the_ends_of_the_file(reader):
     query=st.text(st.sampled_from("abé"), min_size=1, max_size=2),
     context=st.integers(0, 3),
 )
-def test_hits_are_what_python_finds_line_by_line(plain_reader, text, query, context):
-    plain_reader.write("a", text)
+def test_hits_are_what_python_finds_line_by_line(reader, text, query, context):
+    reader.write("a", text)
     lines = text.split("\n")
     lines = lines[:-1] if lines[-1] == "" else lines
     expected = [(n, m.start(), m.end()) for n, line in enumerate(lines) for m in re.finditer(re.escape(query), line)]
 
     for more in ({}, {"regex": True}, {"pageSize": 1}):
-        pages = plain_reader.pages("search_text", query=query, context_lines=context, **more)
+        pages = reader.pages("search_text", query=query, context_lines=context, **more)
         assert [hit[1:] for hit in hits(pages)] == expected
         for item in (item for page in pages for item in page):
             number = item["range"]["start"]["line"]
@@ -128,13 +128,13 @@ def test_hits_are_what_python_finds_line_by_line(plain_reader, text, query, cont
                 assert item["after"] == lines[number + 1 : number + 1 + context]
 
 
-def test_a_file_of_many_chunks_is_searched_as_one(plain_reader):
+def test_a_file_of_many_chunks_is_searched_as_one(reader):
     lines = [f"line {number} " + "x" * (number % 97) for number in range(40_000)]
     for number in range(0, 40_000, 1_777):
         lines[number] += " needle"
-    plain_reader.write("a", "\n".join(lines))
+    reader.write("a", "\n".join(lines))
 
-    items = [item for page in plain_reader.pages("search_text", query="needle", context_lines=5) for item in page]
+    items = [item for page in reader.pages("search_text", query="needle", context_lines=5) for item in page]
 
     assert [item["range"]["start"]["line"] for item in items] == list(range(0, 40_000, 1_777))
     for item in items:
@@ -208,20 +208,20 @@ def test_searching_a_protected_file_by_name_is_refused(reader):
 
 
 def test_pipes_and_symbolic_links_are_not_searched(reader):
-    os.mkfifo(reader.root / "pipe")
-    (reader.root / "zero").symlink_to("/dev/zero")
+    os.mkfifo(reader.path / "pipe")
+    (reader.path / "zero").symlink_to("/dev/zero")
     reader.write("a", "hit")
-    (reader.root / "again").symlink_to("a")
+    (reader.path / "again").symlink_to("a")
 
     assert search(reader, "hit") == [("a", 0, 0, 3)]
     assert reader.code("search_text", query="hit", path="pipe") == "FILE_READ_FAILED"
 
 
-def test_a_10_mb_line_is_truncated_around_each_hit(plain_reader):
-    plain_reader.write("a", ("x" * 99_996 + "here") * 100 + "\nhere\n")
+def test_a_10_mb_line_is_truncated_around_each_hit(reader):
+    reader.write("a", ("x" * 99_996 + "here") * 100 + "\nhere\n")
     start = time.thread_time()
 
-    pages = plain_reader.pages("search_text", query="here", context_lines=1)
+    pages = reader.pages("search_text", query="here", context_lines=1)
 
     assert time.thread_time() - start < 5
     assert hits(pages) == [("a", 0, 100_000 * n + 99_996, 100_000 * (n + 1)) for n in range(100)] + [("a", 1, 0, 4)]
@@ -230,65 +230,65 @@ def test_a_10_mb_line_is_truncated_around_each_hit(plain_reader):
         assert "xherex" in item["line"]
 
 
-def test_a_line_above_16_mib_ends_the_search_of_its_file_with_a_note(plain_reader):
-    plain_reader.write("a", "x" * (17 << 20) + "\nhere\n")
+def test_a_line_above_16_mib_ends_the_search_of_its_file_with_a_note(reader):
+    reader.write("a", "x" * (17 << 20) + "\nhere\n")
 
-    assert plain_reader.call("search_text", query="here")["diagnostics"] == [
+    assert reader.call("search_text", query="here")["diagnostics"] == [
         "Skipped from a line on that is too long: 1 files."
     ]
 
 
-def test_memory_does_not_grow_with_the_number_of_files(plain_reader):
+def test_memory_does_not_grow_with_the_number_of_files(reader):
     for number in range(40):
-        plain_reader.write(f"{number}", "some text on a line\n" * 20_000)
-    plain_reader.call("search_text", query="nothing of it", pageSize=1)
+        reader.write(f"{number}", "some text on a line\n" * 20_000)
+    reader.call("search_text", query="nothing of it", pageSize=1)
     tracemalloc.start()
-    plain_reader.call("search_text", query="nothing of it", pageSize=1)
+    reader.call("search_text", query="nothing of it", pageSize=1)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
     assert peak < 4 << 20
 
 
-def test_a_page_ends_early_where_the_response_is_full(plain_reader):
-    plain_reader.write("a", ("\x01" * 400 + "hit\n") * 150)
+def test_a_page_ends_early_where_the_response_is_full(reader):
+    reader.write("a", ("\x01" * 400 + "hit\n") * 150)
 
-    pages = plain_reader.pages("search_text", query="hit", context_lines=5)
+    pages = reader.pages("search_text", query="hit", context_lines=5)
 
     assert len(pages) > 1
     assert [hit[1] for hit in hits(pages)] == list(range(150))
 
 
-def test_too_many_hits_are_refused_on_one_page_and_over_pages(plain_reader):
-    plain_reader.write("a", "hit\n" * 20_001)
+def test_too_many_hits_are_refused_on_one_page_and_over_pages(reader):
+    reader.write("a", "hit\n" * 20_001)
 
-    assert plain_reader.code("search_text", query="hit") == "CAP_EXCEEDED"
-    plain_reader.write("a", "hit\n" * 20_000)
-    assert "nextCursor" in plain_reader.call("search_text", query="hit")
-    plain_reader.caps = plain_reader.caps._replace(total_hits=5)
+    assert reader.code("search_text", query="hit") == "CAP_EXCEEDED"
+    reader.write("a", "hit\n" * 20_000)
+    assert "nextCursor" in reader.call("search_text", query="hit")
+    reader.caps = reader.caps._replace(total_hits=5)
     with pytest.raises(Exception, match="CAP_EXCEEDED"):
-        plain_reader.pages("search_text", query="hit", pageSize=2)
+        reader.pages("search_text", query="hit", pageSize=2)
 
 
 @pytest.mark.rows("S2-27")
 @pytest.mark.parametrize("page_size", [{}, {"pageSize": 50}, {"pageSize": 1}])
-def test_the_size_of_a_page_does_not_decide_whether_there_are_too_many_hits(plain_reader, page_size):
+def test_the_size_of_a_page_does_not_decide_whether_there_are_too_many_hits(reader, page_size):
     for number in range(6):
-        plain_reader.write(f"{number}.txt", "hit\n" * 4_000)
+        reader.write(f"{number}.txt", "hit\n" * 4_000)
 
-    assert plain_reader.code("search_text", query="hit", **page_size) == "CAP_EXCEEDED"
-    assert plain_reader.call("search_text", query="hit", path="0.txt", **page_size)["items"]
-    plain_reader.caps = plain_reader.caps._replace(total_hits=5)
-    assert plain_reader.code("find_files", pattern="*.txt", **page_size) == "CAP_EXCEEDED"
+    assert reader.code("search_text", query="hit", **page_size) == "CAP_EXCEEDED"
+    assert reader.call("search_text", query="hit", path="0.txt", **page_size)["items"]
+    reader.caps = reader.caps._replace(total_hits=5)
+    assert reader.code("find_files", pattern="*.txt", **page_size) == "CAP_EXCEEDED"
 
 
-def test_hits_are_not_counted_for_longer_than_a_scan_may_take(plain_reader):
+def test_hits_are_not_counted_for_longer_than_a_scan_may_take(reader):
     for number in range(6):
-        plain_reader.write(f"{number}.txt", "hit\n")
-    plain_reader.caps = plain_reader.caps._replace(total_hits=5, search_guard_ms=0, find_guard_ms=0)
+        reader.write(f"{number}.txt", "hit\n")
+    reader.caps = reader.caps._replace(total_hits=5, search_guard_ms=0, find_guard_ms=0)
 
-    assert "nextCursor" in plain_reader.call("search_text", query="hit", pageSize=2)
-    assert "nextCursor" in plain_reader.call("find_files", pattern="*.txt", pageSize=2)
+    assert "nextCursor" in reader.call("search_text", query="hit", pageSize=2)
+    assert "nextCursor" in reader.call("find_files", pattern="*.txt", pageSize=2)
 
 
 def test_an_unpaged_search_past_its_soft_limit_is_partial_and_says_so(reader):
@@ -306,13 +306,13 @@ def test_an_unpaged_search_past_its_soft_limit_is_partial_and_says_so(reader):
 
 
 @pytest.mark.parametrize("milliseconds", [1, 3, 9])
-def test_a_partial_scan_is_continued_by_its_cursor(plain_reader, milliseconds):
+def test_a_partial_scan_is_continued_by_its_cursor(reader, milliseconds):
     for number in range(600):
-        plain_reader.write(f"{number:03d}", "hit\n" if number % 10 == 0 else "no\n")
-    plain_reader.caps = plain_reader.caps._replace(search_guard_ms=milliseconds, find_guard_ms=milliseconds)
+        reader.write(f"{number:03d}", "hit\n" if number % 10 == 0 else "no\n")
+    reader.caps = reader.caps._replace(search_guard_ms=milliseconds, find_guard_ms=milliseconds)
 
-    assert [hit[0] for hit in search(plain_reader, "hit")] == [f"{number:03d}" for number in range(0, 600, 10)]
-    assert len([item for page in plain_reader.pages("find_files", pattern="*") for item in page]) == 600
+    assert [hit[0] for hit in search(reader, "hit")] == [f"{number:03d}" for number in range(0, 600, 10)]
+    assert len([item for page in reader.pages("find_files", pattern="*") for item in page]) == 600
 
 
 def test_a_call_past_its_deadline_fails(reader):
