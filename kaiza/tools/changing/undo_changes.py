@@ -61,9 +61,9 @@ def run(request: Request, view: WorkspaceView) -> Answer:
     others: ChangeRecords = ()
     if request.request_ids is None:
         history = view.session_changes()
-        own = [record for record in effective_changes(history) if record["session_id"] == view.session.session_id]
-        records = [record for record in own if record["plan_hash"] == request.plan_hash]
-        others = [record for record in own if record["plan_hash"] != request.plan_hash]
+        own = [record for record in effective_changes(history) if record.session_id == view.session.session_id]
+        records = [record for record in own if record.plan_hash == request.plan_hash]
+        others = [record for record in own if record.plan_hash != request.plan_hash]
     else:
         history = view.changes_since(request.request_ids)
         records = _call_records(history, request.request_ids, request.plan_hash)
@@ -71,16 +71,17 @@ def run(request: Request, view: WorkspaceView) -> Answer:
     # Of the whole session only what is not undone already; a call that is named is undone again.
     skipped = undone if request.request_ids is None else set()
     touched = [
-        (record, [path for path in touched_paths(record) if (record["request_id"], path) not in skipped])
+        (record, [path for path in touched_paths(record) if (record.request_id, path) not in skipped])
         for record in records
     ]
     excluded = _excluded_paths(touched, history, undone, request, view)
-    selected = {record["seq"] for record in records}
-    inverses = invert(reversed(history), lambda record: record["seq"] in selected)
-    require_room(inverses, (record["request_id"] for record in records), view, excluded)
+    selected = {record.seq for record in records}
+    inverses = invert(reversed(history), lambda record: record.seq in selected)
+    undone_calls = [record.request_id for record in reversed(records) if record.request_id is not None]
+    require_room(inverses, undone_calls, view, excluded)
     changes, kept = undo_changes_for(inverses, view, excluded)
     redone = {
-        path for record, paths in touched for path in paths if is_undo(record) or (record["request_id"], path) in undone
+        path for record, paths in touched for path in paths if is_undo(record) or (record.request_id, path) in undone
     }
     # An undo of an undo, or a second undo, makes a change again. One path of that kind makes the whole call a change
     # under all rules: a call is judged once, not by path.
@@ -98,23 +99,22 @@ def run(request: Request, view: WorkspaceView) -> Answer:
         "summary": f"{verb} {len(changes)} files, kept {len(kept)}.",
     }
     output = cut_lists(output, view.caps, "Some are not listed: read_audit_log has all, once they are made.")
-    detail = {"undone": [record["request_id"] for record in reversed(records)]}
-    return Answer(output, tuple(changes), detail, exempt=exempt)
+    return Answer(output, tuple(changes), {"undone": undone_calls}, exempt=exempt)
 
 
 def _call_records(history: ChangeRecords, request_ids: Iterable[str], plan_hash: str) -> list[Record]:
     """The records of the requested calls; an error if one of them is not the plan's."""
     requested = set(request_ids)
     # A person's undo has an id too, but no tool may undo it.
-    records = [record for record in history if record["request_id"] in requested and not is_by_person(record)]
-    missing = requested - {record["request_id"] for record in records}
+    records = [record for record in history if record.request_id in requested and not is_by_person(record)]
+    missing = requested - {record.request_id for record in records}
     if missing:
         raise errors.SystemError.tool_failure(
             "INVALID_INPUT_VALUE",
             human_message="Some of these calls changed no file here. Pass request ids of calls that did.",
             cause={"request_ids": sorted(missing)[:_MAX_LISTED]},
         )
-    others = [record["request_id"] for record in records if record["plan_hash"] != plan_hash]
+    others = [record.request_id for record in records if record.plan_hash != plan_hash]
     if others:
         raise errors.SystemError.tool_failure(
             "PLAN_SCOPE_VIOLATION",
@@ -143,20 +143,20 @@ def _excluded_paths(
         )
     phase = plan.phase(request.phase_id)
     restored = paths_restored_by_person(history)
-    newest = {path: record["seq"] for record, paths in touched for path in paths}
+    newest = {path: record.seq for record, paths in touched for path in paths}
     # Another plan has changed these since, and that change was not undone.
     excluded = {
         path: OTHER_PLAN
         for record in history
-        if record["plan_hash"] != request.plan_hash and not is_undo(record)
+        if record.plan_hash != request.plan_hash and not is_undo(record)
         for path in touched_paths(record)
-        if record["seq"] > newest.get(path, record["seq"]) and (record["request_id"], path) not in undone
+        if record.seq > newest.get(path, record.seq) and (record.request_id, path) not in undone
     }
     for record, paths in touched:
         for path in paths:
             parsed = rel_path.parse(path)
             # What a person has undone stays undone, whichever older change of the path an agent names.
-            if restored.get(path, 0) > record["seq"]:
+            if restored.get(path, 0) > record.seq:
                 excluded[path] = TAKEN_BACK
             if scope.is_denied(plan, phase, parsed) or not scope.is_unlocked(plan, parsed):
                 excluded[path] = PROTECTED
