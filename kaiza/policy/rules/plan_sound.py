@@ -15,7 +15,7 @@ def check_plan_found(case: Case) -> errors.SystemError | None:
         "PLAN_NOT_FOUND",
         human_message=(
             "No plan has this hash. Call list_plans and pass the plan_hash of an approved plan. "
-            "None that fits? Draft one with save_plan, in a session of the planner (ANTIGRAVITY)."
+            "None that fits? Draft one with save_plan."
         ),
         cause={"rule": "plan_found", "plan_hash": case.arguments.get("plan_hash"), "plan_id": case.plan_id},
     )
