@@ -215,7 +215,7 @@ def test_the_client_gets_the_envelope_of_the_error_with_what_the_boundary_knows_
     known = {"tool_name": "debug_fault", "phase_id": "PHASE_6"}
     if with_session:
         session = app.call("begin_session", {"role": "ANTIGRAVITY"}).output
-        known |= {key: session[key] for key in ("role", "session_id", "workspace_root")}
+        known |= {"role": "ANTIGRAVITY", **{key: session[key] for key in ("session_id", "workspace_root")}}
     raised = errors.SystemError.tool_failure("FILE_READ_FAILED", CONTEXT)
     call = app.stamp(CallRequest("debug_fault", {"phase_id": "PHASE_6"}))
     outcome = boundary.refuse_call(call, app.services, raised)
