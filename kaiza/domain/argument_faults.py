@@ -36,12 +36,8 @@ def _describe_bound(fault: Mapping[str, Any]) -> str:
     if "expected" in fault:
         return f"must be {fault['expected']}"
     if "type" in fault:
-        return f"must be {_describe_type(fault['type'])}"
+        types = fault["type"] if isinstance(fault["type"], list) else [fault["type"]]
+        return f"must be {' or '.join(_ARTICLES.get(name, f'a {name}') for name in types)}"
     if "enum" in fault:
         return f"must be one of {', '.join(map(str, fault['enum']))}"
     return next((phrase.format(fault[bound]) for bound, phrase in _BOUNDS.items() if bound in fault), "is malformed")
-
-
-def _describe_type(types: Any) -> str:
-    names = types if isinstance(types, list) else [types]
-    return " or ".join(_ARTICLES.get(name, f"a {name}") for name in names)

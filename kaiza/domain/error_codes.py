@@ -1,6 +1,6 @@
 """Error codes: the registry of every code, its meaning and its form in each dialect."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -145,9 +145,8 @@ def list_forms() -> Sequence[ErrorCode]:
     return [
         form
         for row in _ROWS
-        for form in (row, *(lookup(row.name, cap)._replace(name=f"{row.name} ({cap})") for cap in _caps_of(row)))
+        for form in (
+            row,
+            *(lookup(row.name, cap)._replace(name=f"{row.name} ({cap})") for cap in _FORMS_BY_CAP.get(row.name, ())),
+        )
     ]
-
-
-def _caps_of(row: ErrorCode) -> Iterable[str]:
-    return _FORMS_BY_CAP.get(row.name, ())

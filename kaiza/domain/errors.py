@@ -55,7 +55,10 @@ class SystemError(Exception):  # noqa: A001
         self.invariant_id: str | None = context.get("invariant_id")
         self.phase_id: str | None = context.get("phase_id")
         self.plan_hash: str | None = context.get("plan_hash")
-        self.cause: object = _classify_cause(error_code, context.get("cause"))
+        self.cause: object = context.get("cause")
+        if error_code in error_codes.INVALID_PARAMS_CODES and isinstance(self.cause, Mapping | None):
+            # The class of an argument's error, so that a client need not know its several codes.
+            self.cause = {"class": "INVALID_PARAMS", **(self.cause or {})}
         self.timestamp: str | None = context.get("timestamp")
         self.evidence: Mapping[str, object] | None = context.get("evidence")
         super().__init__(f"{error_code}: {self.human_message}")
@@ -124,13 +127,6 @@ class SystemError(Exception):  # noqa: A001
     ) -> "SystemError":
         """Error for a server that cannot start."""
         return cls(error_code, {"tool_name": "startup", **(context or {}), **more})
-
-
-def _classify_cause(error_code: str, cause: object) -> object:
-    """Name the class of an argument's error in its cause, so that a client need not know its several codes."""
-    if error_code not in error_codes.INVALID_PARAMS_CODES or not isinstance(cause, Mapping | None):
-        return cause
-    return {"class": "INVALID_PARAMS", **(cause or {})}
 
 
 def _copy_evidence(evidence: object) -> Mapping[str, object] | None:

@@ -199,8 +199,8 @@ def _check_array_bounds(node: _SchemaNode) -> _Violations:
 def _check_known_arguments(node: _SchemaNode) -> _Violations:
     """Arguments with well-known names have the same schema in every tool."""
     for name, schema in node.schema.get("properties", {}).items():
-        has_shape = _SHAPE_CHECKS.get(name)
-        if has_shape is not None and isinstance(schema, Mapping) and not has_shape(schema):
+        shape = _SHAPES.get(name)
+        if shape and isinstance(schema, Mapping) and any(schema.get(key) != value for key, value in shape.items()):
             yield f"{node.where}/properties/{name}", "argument-shape", _SHAPE_FIXES[name]
 
 
@@ -231,29 +231,14 @@ def _has_type(node: _SchemaNode, name: str) -> bool:
     return name in declared if isinstance(declared, list) else declared == name
 
 
-def _is_page_size(schema: Mapping[str, Any]) -> bool:
-    return schema.get("type") == "integer" and schema.get("minimum") == 1 and schema.get("maximum") == _CAPS.page_items
-
-
-def _is_query(schema: Mapping[str, Any]) -> bool:
-    return schema.get("type") == "string" and schema.get("maxLength") == _CAPS.query_characters
-
-
-def _is_string(schema: Mapping[str, Any]) -> bool:
-    return schema.get("type") == "string"
-
-
-def _is_position(schema: Mapping[str, Any]) -> bool:
-    return schema.get("type") == "integer" and schema.get("minimum") == 0
-
-
-_SHAPE_CHECKS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
-    "pageSize": _is_page_size,
-    "query": _is_query,
-    "cursor": _is_string,
-    "uri": _is_string,
-    "line": _is_position,
-    "character": _is_position,
+# The members, and their values, that the schema of an argument with this name must have.
+_SHAPES: Mapping[str, Mapping[str, Any]] = {
+    "pageSize": {"type": "integer", "minimum": 1, "maximum": _CAPS.page_items},
+    "query": {"type": "string", "maxLength": _CAPS.query_characters},
+    "cursor": {"type": "string"},
+    "uri": {"type": "string"},
+    "line": {"type": "integer", "minimum": 0},
+    "character": {"type": "integer", "minimum": 0},
 }
 _SHAPE_FIXES = {
     "pageSize": f'Make it an integer with "minimum": 1 and "maximum": {_CAPS.page_items}.',

@@ -116,12 +116,9 @@ def _mismatch_error(file_patch: FilePatch, number: int, lines: _LineIndex, span:
     }
     shown = slice(first, first + _MAX_SHOWN_LINES)
     evidence = {"expected": _display_lines(hunk.old[shown]), "found": _display_lines(found[shown])}
-    reason: _FailureReason = "line_ending" if _is_line_ending_mismatch(hunk, found) else "lines"
+    expected, ours = ([line.rstrip(b"\r\n") for line in each] for each in (hunk.old, found))
+    reason: _FailureReason = "line_ending" if expected == ours else "lines"
     return _apply_error(file_patch, reason, position, evidence)
-
-
-def _is_line_ending_mismatch(hunk: Hunk, found: list[bytes]) -> bool:
-    return [line.rstrip(b"\r\n") for line in hunk.old] == [line.rstrip(b"\r\n") for line in found]
 
 
 def _find_elsewhere(hunk: Hunk, content: bytes) -> list[int]:

@@ -87,6 +87,8 @@ def _parse_hunk(lines: list[bytes], at: int) -> tuple[Hunk, int, int]:
         raise invalid_patch(at, "marker")
     if sides.old == sides.new:
         raise invalid_patch(at, "changes_nothing")
+    # A marker after the last line means the end of the file, so it counts as no context.
+    has_trailing_context = lines[after - 1][0] in (_BLANK, _LINE_FEED)
     hunk = Hunk(
         line=at,
         start=old_start,
@@ -95,14 +97,9 @@ def _parse_hunk(lines: list[bytes], at: int) -> tuple[Hunk, int, int]:
         context=sides.context,
         # With context before the change but none after it, a diff says that the file ends there. A hunk that only
         # adds lines has nothing else to tie it to a place; removed lines tie the others.
-        ends_file=bool(sides.context or not sides.old) and not _has_trailing_context(lines, after - 1),
+        ends_file=bool(sides.context or not sides.old) and not has_trailing_context,
     )
     return hunk, new_start, after
-
-
-def _has_trailing_context(lines: list[bytes], last: int) -> bool:
-    """Whether the hunk ends with a context line. A marker after it means the end of the file, so it counts as none."""
-    return lines[last][0] in (_BLANK, _LINE_FEED)
 
 
 def _parse_numbers(line: bytes, at: int) -> tuple[int, int, int, int]:

@@ -74,14 +74,14 @@ def _is_joining(text: str, index: int) -> bool:
 
 def _misleading_letters(word: str) -> Iterator[int]:
     """Indexes of the non-Latin letters in a word that mixes scripts, or that has only letters that look Latin."""
-    foreign = [index for index, letter in enumerate(word) if not _is_latin(letter)]
+    foreign = [
+        index
+        for index, letter in enumerate(word)
+        if not letter.isascii() and not unicodedata.name(letter, "").startswith("LATIN")
+    ]
     is_mixed = 0 < len(foreign) < len(word)
     if is_mixed or all(letter in _LATIN_LOOKALIKES for letter in word):
         yield from foreign
-
-
-def _is_latin(letter: str) -> bool:
-    return letter.isascii() or unicodedata.name(letter, "").startswith("LATIN")
 
 
 def _is_invisible(character: str) -> bool:

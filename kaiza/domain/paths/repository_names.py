@@ -57,7 +57,9 @@ def is_in_repository(path: RelPath) -> bool:
     if True not in owned:
         return False
     depth = owned.index(True)
-    return path.parts[depth] != ".git" or True in owned[depth + 1 :] or not _is_readable(path.parts[depth + 1 :])
+    rest = path.parts[depth + 1 :]
+    is_readable = rest[:1] == (READABLE_DIRECTORY,) or (len(rest) == 1 and rest[0] in READABLE_FILES)
+    return path.parts[depth] != ".git" or True in owned[depth + 1 :] or not is_readable
 
 
 def is_bare_repository(names: Collection[str]) -> bool:
@@ -75,7 +77,3 @@ def possible_bare_repositories(path: RelPath) -> Iterator[RelPath]:
     for depth, part in enumerate(path.parts):
         if is_bare_entry(part):
             yield RelPath(path.parts[:depth])
-
-
-def _is_readable(rest: tuple[str, ...]) -> bool:
-    return rest[:1] == (READABLE_DIRECTORY,) or (len(rest) == 1 and rest[0] in READABLE_FILES)

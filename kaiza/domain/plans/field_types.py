@@ -55,7 +55,9 @@ class FieldReader:
                 fields[name] = known[name](value)
         for name in required:
             if name not in fields:
-                self.add_error(node.position, "missing-key", f"The key {name} is missing", _missing_key_fix(name))
+                sample = _SAMPLE_VALUES.get(name)
+                fix = f"Add {name}" if sample is None else f"Add a line such as {name}: {sample}"
+                self.add_error(node.position, "missing-key", f"The key {name} is missing", fix)
         return fields
 
     def _read_key(self, key: YamlNode, known: Collection[str]) -> str | None:
@@ -121,8 +123,3 @@ class FieldReader:
             return int(node.value)
         self.add_error(node.position, "type", "A whole number is expected here", "Write it in digits, such as 12")
         return None
-
-
-def _missing_key_fix(name: str) -> str:
-    sample = _SAMPLE_VALUES.get(name)
-    return f"Add {name}" if sample is None else f"Add a line such as {name}: {sample}"

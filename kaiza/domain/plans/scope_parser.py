@@ -41,7 +41,8 @@ def _read_scope_keys(reader: FieldReader, node: YamlNode, *, unlocking: bool) ->
         readers["unlock"] = lambda value: reader.read_list(value, partial(_read_unlocked, reader))
     finding_count = len(reader.findings)
     scope = Scope(**reader.read_mapping(node, readers))
-    if _count_patterns(scope) > MAX_PATTERNS:
+    lists = (scope.modify, scope.create, scope.delete, scope.move, scope.deny, scope.unlock)
+    if sum(map(len, lists)) > MAX_PATTERNS:
         reader.add_error(node.position, "too-large", f"The scope has more than {MAX_PATTERNS} patterns", "Use fewer")
     # Not where patterns could not be read: then they are missing only because of an error.
     if len(reader.findings) == finding_count and not (scope.modify or scope.create or scope.delete or scope.move):
@@ -49,10 +50,6 @@ def _read_scope_keys(reader: FieldReader, node: YamlNode, *, unlocking: bool) ->
             node.position, "empty-scope", "The scope allows no changes", "List paths under modify, create or delete"
         )
     return scope
-
-
-def _count_patterns(scope: Scope) -> int:
-    return sum(map(len, (scope.modify, scope.create, scope.delete, scope.move, scope.deny, scope.unlock)))
 
 
 def _read_glob(reader: FieldReader, node: YamlNode) -> Glob | None:
