@@ -106,7 +106,7 @@ def find_markdown_links(text: str) -> Iterator[Reference]:
 
 
 def find_html_links(text: str) -> Iterator[Reference]:
-    """Values of `href` and `src`; none of a page with `<base>`, which gives them another meaning."""
+    """Values of `href` and `src`. A page with `<base>` has none: they mean something else there."""
     number, counted, found = 1, 0, []
     for offset, name, target in _tag_targets(text):
         if name == "base":
@@ -132,7 +132,7 @@ def _line_targets(line: str) -> Iterator[str]:
 
 
 def _remove_code_spans(line: str) -> str:
-    """The line without its code spans, which begin and end with equally many backticks."""
+    """Remove code spans from a line. A span begins and ends with the same number of backticks."""
     if "`" not in line:
         return line
     pieces = _CODE_MARK.split(line)

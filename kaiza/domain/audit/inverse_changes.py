@@ -45,7 +45,7 @@ class Inverse:
     @property
     def is_empty(self) -> bool:
         """Whether the selected changes, those that can be undone, left the path as it was."""
-        # A mode that is not known may differ: a private file that was deleted and created again is no private one.
+        # An unknown mode may differ: a private file that was deleted and created again is no longer private.
         is_same_mode = self.target.mode is None or self.latest.mode == self.target.mode
         return self.latest.hash == self.target.hash and is_same_mode
 
@@ -57,7 +57,7 @@ class Inverse:
             self.blocked |= step.is_selected
             return
         if self._is_seeking and not step.after.is_compatible(self.target):
-            # The last time before the undo that the path was in this state is just before this change.
+            # Just before this change the path was in this state, for the last time before the undo.
             self._is_seeking = not step.before.is_compatible(self.target)
             return
         self._is_seeking = False
@@ -97,9 +97,9 @@ def invert(
 ) -> dict[str, Inverse]:
     """Inverse of the selected changes, by path. Holds one record at a time.
 
-    The records are all that took effect, so that of each state of a path it is known who left it. An undo by somebody
-    else counts as no change of theirs: it brings back an earlier state. Which one, the contents tell, and not the calls
-    that it names, since it may have restored some of their files only.
+    `newest_first` has every record that took effect, so that it is known who left each state of a path. An undo by
+    somebody else is not a change: it restores an earlier state. The contents tell which one. The calls that it names
+    do not, since it may have restored only some of their files.
     """
     inverses: dict[str, Inverse] = {}
     for record in newest_first:

@@ -1,6 +1,6 @@
 """Audit record: members, serialized line, hash, and link to the previous line.
 
-Also the type checks for records read from a log, which may come from an untrusted clone.
+Also checks the types of records that were read from a log: it may come from an untrusted clone.
 """
 
 import re

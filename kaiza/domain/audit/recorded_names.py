@@ -20,7 +20,7 @@ _MODES = "detail.modes."
 
 
 def restore_names(record: Record) -> Record:
-    """The record with its names restored, and without the list of those that were escaped; a copy if it has one."""
+    """Restore the names in a record and drop the list of escaped members. The original is not changed."""
     detail = record.detail
     if "escaped" not in detail or type(detail["escaped"]) is not list:
         return record

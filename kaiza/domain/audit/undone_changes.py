@@ -1,7 +1,7 @@
 """Which changes were undone, by call and path.
 
-An undo names the calls that it undoes, but may have restored some of their files only, and of a file some of the
-changes only. So a change counts as undone on a path only where the states of the path confirm it.
+An undo names the calls that it undoes, but it may have restored only some of their files, and only some changes of a
+file. So a change counts as undone on a path only where the states of the path confirm it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence

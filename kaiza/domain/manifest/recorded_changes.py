@@ -12,7 +12,7 @@ from kaiza.domain.manifest.report import EntryState
 _PLAN_DECISIONS = frozenset({"approve", "reject", "revoke"})
 _TEMPORARY_PREFIX = ".kaiza-"
 DEFAULT_MODE = -1
-"""Mode of a file that Kaiza created if no record tells it: some usual one, which is never executable."""
+"""Mode of a created file that no record names: any mode that is not executable."""
 
 
 class Step(NamedTuple):
@@ -32,7 +32,7 @@ class RecordedChanges:
 
     steps: dict[str, list[Step]] = field(default_factory=dict)
     documents: dict[str, set[str | None]] = field(default_factory=dict)
-    """Hashes that a document may have; None is any."""
+    """Hashes that a document may have; None allows any."""
     displaced: dict[str | None, set[str | None]] = field(default_factory=dict)
     """By id of each call that changed files, also of those that have not ended: the contents that it replaced."""
     unsettled: set[str | None] = field(default_factory=set)
@@ -55,7 +55,7 @@ class RecordedChanges:
 
 
 def collect_changes(records: Iterable[Record], looked_at: int) -> RecordedChanges:
-    """The changes in these records, which are in order. `looked_at`: the last record when the comparison began."""
+    """Collect the changes of records, oldest first. `looked_at` is the last record when the comparison began."""
     found = RecordedChanges()
     sound = [record for record in records if is_well_formed(record)]
     settled = {record.request_id for record in sound if took_effect(record) or is_rolled_back(record)}

@@ -116,7 +116,7 @@ class OutsideReport:
     """At most MAX_LISTED; ignored paths last, then by path."""
     ungoverned_count: int = 0
     governed_count: int = 0
-    """Paths that differ from the session's begin as the log says."""
+    """Paths that differ from the start of the session in the way the log says."""
     already_there: tuple[OutsideChange, ...] = ()
     """Changes between the earlier manifest and the session's begin that the log does not explain."""
     already_there_count: int | None = None

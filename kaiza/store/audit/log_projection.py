@@ -1,7 +1,7 @@
-"""State projected from a workspace's log. Of a long log without a snapshot it is read in the background.
+"""State projected from a workspace's log. If the log is long and has no snapshot, it is read in the background.
 
-Until that has ended the state is partial: it knows only the records at the end of the log, such as the session that
-has just begun. What is missing in it may be neither shown as absent nor taken for a permission.
+Until then the state is partial: it knows only the records at the end of the log, for example the session that has just
+begun. What it lacks may be neither shown as absent nor taken for a permission.
 """
 
 import threading
@@ -53,9 +53,9 @@ class LogProjection:
         self.log.skip_long_backlogs(self._leave_gap)
 
     def restart(self, restricted_seq: int) -> None:
-        """Project all records again, with others restricted. Of a short log it is done when this returns.
+        """Project all records again, with others restricted. A short log is projected when this returns.
 
-        Until then calls are judged with the old state; of a long log with a partial one.
+        Until then calls are judged with the old state, and with a partial one if the log is long.
         """
         source = self._source
         self._source = ProjectionSource(self._root, source.state_path, source.key, restricted_seq, self._apply_to)
@@ -74,7 +74,7 @@ class LogProjection:
     def wait(self, seconds: float) -> Mapping[str, int] | None:
         """Wait until the log is read; the progress if it is not after `seconds`, else None.
 
-        Of a damaged log the state is partial even then, because of what cannot be read.
+        If the log is damaged, the state stays partial: some records cannot be read.
 
         AUDIT_LOG_FAILED if the log could not be read; the next call tries again.
         """
