@@ -38,7 +38,7 @@ def record_plan_seal(call: Call, case: Case, workspace: Workspace) -> None:
         seal = workspace.log.append(new_seal, durable=False)
         # A deterministic log has no records whose place depends on time.
         if files is None and not workspace.audit_state.is_deterministic:
-            detail = {**approval, COUNTED_SEAL: seal["seq"]}
+            detail = {**approval, COUNTED_SEAL: seal.seq}
             workspace.scope_counts.start(plan, lambda count: _record_count(workspace, members, detail, count))
 
 

@@ -55,7 +55,7 @@ def workspace_status(workspace: Workspace) -> dict[str, Any]:
         "unlisted_plans": describe_unlisted(workspace),
         "trust": summarize_trust(workspace.root),
         "intents": [
-            {"request_id": request_id, "seq": intent["seq"], "paths": [change["path"] for change in intent["changes"]]}
+            {"request_id": request_id, "seq": intent.seq, "paths": [change["path"] for change in intent.changes]}
             for request_id, intent in state.intents.items()
         ],
     }
