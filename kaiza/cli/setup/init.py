@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -122,13 +122,9 @@ def _print_changes(root: Path, proposal: init.Proposal) -> None:
     output.print_lines([*created, *([""] if created and proposal.files else [])])
     for change in proposal.files:
         for line in _unified_diff(change).rstrip("\n").split("\n"):
-            output.print_lines(_format_diff_line(line, output.terminal_width()))
-
-
-def _format_diff_line(line: str, width: int | None) -> Iterator[str]:
-    """A line of a diff, escaped; with its tabs and in one piece where it is not for a terminal, so that it applies."""
-    escaped = "\t".join(map(escape, line.split("\t")))
-    return wrap([escaped if width is None else escaped.expandtabs()], width)
+            # In a file the diff keeps its tabs, so that it applies.
+            escaped, width = "\t".join(map(escape, line.split("\t"))), output.terminal_width()
+            output.print_lines(wrap([escaped if width is None else escaped.expandtabs()], width))
 
 
 def _json_document(root: Path, proposal: init.Proposal, *, written: bool) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from itertools import islice
 
 import pytest
 
-from kaiza.app import App
 from kaiza.cli.console import audit_reader
 from kaiza.domain.audit import record
 from kaiza.render import terminal
@@ -169,19 +168,6 @@ def test_an_export_controls_no_terminal_and_is_byte_for_byte_in_a_pipe(write_log
 
 
 CONTROLS = ("\x1b[2J", "\x1b]0;t\x07", "\x9b2J", "\r", "\n", "\b", "\x7f", "\u202e", "\u2066", "\u200b", "\U000e0041")
-
-
-def test_a_tool_name_cannot_control_the_terminal(workspace, screen):
-    app = App([str(workspace)])
-    app.call("begin_session", {"role": "WINDSURF"})
-    app.call("\x1b[2Jclear\x1b]0;t\x07\u202e", {})
-    app.close()
-    line, full = screen("audit", "show", columns=200, NO_COLOR="1"), screen("audit", "show", "2", NO_COLOR="1")
-
-    assert (line.end(), full.end()) == (0, 0)
-    for text in (line.shown, full.shown):
-        assert "\\x1b[2Jclear\\x1b]0;t\\x07\\u202e" in text
-        assert not [char for char in text.replace("\n", "") if not char.isprintable()]
 
 
 @pytest.mark.parametrize("odd", CONTROLS, ids=ascii)

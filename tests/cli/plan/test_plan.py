@@ -241,7 +241,9 @@ def test_approval_is_read_from_the_terminal_and_not_from_standard_input(plan, lo
     assert (path.read_bytes(), records(log), (tmp_path / "out").read_bytes()) == (before, [], b"")
 
 
-@pytest.mark.parametrize("words", [["plan", "approve", "PLAN-1"], ["thaw"], ["session", "unlock"]])
+@pytest.mark.parametrize(
+    "words", [["plan", "approve", "PLAN-1"], ["plan", "approve", "PLAN-1", "PLAN-2"], ["thaw"], ["session", "unlock"]]
+)
 def test_without_a_terminal_nothing_can_be_approved_thawed_or_unlocked(kaiza, plan, workspace, log, words):
     path = plan()
     kaiza("freeze", "stop")

@@ -42,15 +42,6 @@ def test_a_session_in_use_is_active_or_locked(kaiza, write_log, body):
     assert [one["state"] for one in result] == ["locked", "active"]
 
 
-def test_the_name_of_a_client_is_escaped(kaiza, write_log, body):
-    controls = ("\x1b[2J", "\x1b]0;t\x07", "\x9b2J", "\r", "\u202e")
-    write_log(body("begin_session", client="editor" + "".join(controls)))
-    shown = kaiza("session", "show", SESSION).out
-
-    assert [control for control in controls if control in shown] == []
-    assert terminal.escape("editor" + "".join(controls)) in shown
-
-
 def test_one_session_is_shown_with_its_changes_and_refusals(kaiza, story):
     result = json.loads(kaiza("session", "show", "3f2b", "--json").out)
 

@@ -12,11 +12,8 @@ def path_of(number):
     return RelPath(("ä" * 100, "b" * 200, f"file-{number}"))
 
 
-def call(number, source=None):
-    return {
-        "request_id": f"{number:036d}",
-        "changes": [{"path": str(path_of(number)), "source": source and str(source)}],
-    }
+def call(number):
+    return {"request_id": f"{number:036d}", "changes": [{"path": str(path_of(number)), "source": None}]}
 
 
 def split_batches(changes, records):
@@ -41,10 +38,3 @@ def test_every_batch_fits_into_its_record_and_no_change_is_missing():
     assert {request_id for batch in batches for request_id in batch.undone} == {
         f"{number:036d}" for number in range(2000)
     }
-
-
-def test_undone_calls_are_listed_newest_first_including_those_before_a_move():
-    changes = [Change(path_of(1), "delete", "0" * 64)]
-    (batch,) = split_batches(changes, [call(2), call(1, source=path_of(2))])
-
-    assert batch.undone == (f"{1:036d}", f"{2:036d}")
