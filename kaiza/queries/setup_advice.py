@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shutil import which
 
+from kaiza.domain.server_url import TOKEN_VARIABLE
 from kaiza.render.terminal import escape, format_count
 from kaiza.store import git
 from kaiza.store.clients import changes, install_manifest

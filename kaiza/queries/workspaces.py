@@ -12,6 +12,7 @@ from kaiza.domain.refusal import RefusedError, UndeterminedError
 from kaiza.render.terminal import escape
 from kaiza.store import git, human_decisions
 from kaiza.store.config import roots
+from kaiza.store.config.roots import find_nearest
 from kaiza.store.config.settings import Settings
 from kaiza.store.disk import state_dir
 from kaiza.store.git import trusted_path
@@ -23,6 +24,7 @@ __all__ = [
     "Workspace",
     "find_above",
     "find_bound_above",
+    "find_nearest",
     "find_nearest_root",
     "find_person_name",
     "find_root",
@@ -50,7 +52,7 @@ def find_root(directory: str) -> str:
 
 def find_nearest_root() -> str:
     """The real path of the workspace that the current directory is in."""
-    root = roots.find_nearest(".")
+    root = find_nearest(".")
     if root is None:
         raise UndeterminedError(
             "This is not a Kaiza workspace: neither this directory nor one above it has plans/ and audit/. "
@@ -73,13 +75,13 @@ def find_bound_above(root: str) -> str | None:
         if read_binding(current, state_dir.path_of(current)).standing is Standing.BOUND:
             return None if current == root else current
         above = os.path.dirname(current)  # noqa: PTH120  a root may hold any bytes
-        current = roots.find_nearest(above) if above != current else None
+        current = find_nearest(above) if above != current else None
     return None
 
 
 def find_above(root: str) -> str | None:
     """The nearest workspace above this directory, whether it belongs to this machine or not; None if there is none."""
-    return roots.find_nearest(os.path.dirname(root))  # noqa: PTH120  a root may hold any bytes
+    return find_nearest(os.path.dirname(root))  # noqa: PTH120  a root may hold any bytes
 
 
 def is_foreign(root: str) -> bool:
@@ -92,7 +94,7 @@ def find_person_name(name: str | None) -> str:
     if name:
         return name
     try:
-        result = git.run(roots.find_nearest(".") or ".", "config", "user.name", seconds=_GIT_SECONDS)
+        result = git.run(find_nearest(".") or ".", "config", "user.name", seconds=_GIT_SECONDS)
     except FileNotFoundError:  # the current directory was removed; --workspace may still name one that exists
         result = None
     known = result.stdout.decode("utf-8", "replace").strip() if result else ""

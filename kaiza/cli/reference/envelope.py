@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kaiza.cli.console import arguments, output
+from kaiza.queries.tool_schemas import SchemaRegistry
 from kaiza.render.tables import Cell, Column, render_table
-from kaiza.store.config.schema_registry import SchemaRegistry
 from kaiza.wire import framing
 
 _COLUMNS = (Column("where"), Column("rule"), Column("write instead", moves_below=True))

@@ -3,13 +3,10 @@
 import argparse
 from collections.abc import Iterator, Mapping
 
-import orjson
-
 from kaiza.cli.console import arguments, output
-from kaiza.domain import schema_lint
 from kaiza.domain.schema_lint import SchemaFinding
+from kaiza.queries.tool_schemas import SchemaRegistry, find_schema_faults
 from kaiza.render.tables import Cell, Column, render_table
-from kaiza.store.config.schema_registry import SchemaRegistry
 
 _COLUMNS = (Column("file"), Column("where"), Column("rule"), Column("write instead", moves_below=True))
 
@@ -39,15 +36,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         arguments.add_json(part)
 
 
-def schema_findings(registry: SchemaRegistry) -> list[SchemaFinding]:
-    """Every violation of a rule in the schema files and the catalog."""
-    findings = [finding for name in registry.file_names() for finding in _file_findings(registry, name)]
-    return [*findings, *schema_lint.lint_catalog(registry.catalog(), registry.file_names())]
-
-
 def _run_lint(args: argparse.Namespace) -> int:
     registry = SchemaRegistry()
-    findings = schema_findings(registry)
+    findings = find_schema_faults(registry)
     if args.json:
         output.print_json({"findings": [finding.as_json() for finding in findings]})
     elif findings:
@@ -56,21 +47,6 @@ def _run_lint(args: argparse.Namespace) -> int:
     else:
         output.print_lines([f"{len(registry.file_names())} schema files and the catalog are valid."])
     return output.FAILURE if findings else output.SUCCESS
-
-
-def _file_findings(registry: SchemaRegistry, name: str) -> list[SchemaFinding]:
-    from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415  slow to import; fingerprints do not need it
-
-    try:
-        document = registry.read_document(name)
-        if isinstance(document, dict):
-            Draft202012Validator.check_schema(document)
-    except orjson.JSONDecodeError as error:
-        return [SchemaFinding(name, "", "json", f"Make it JSON: {error}.")]
-    except SchemaError as error:
-        where = "".join(f"/{part}" for part in error.absolute_path)
-        return [SchemaFinding(name, where, "json-schema", "Make it valid JSON Schema 2020-12.")]
-    return schema_lint.lint(name, document, output=name.endswith(".output.json"))
 
 
 def _run_fingerprint(args: argparse.Namespace) -> int:

@@ -7,8 +7,8 @@ from typing import Any
 from kaiza.cli.console import arguments, output
 from kaiza.domain.roles import describe_role
 from kaiza.domain.tool_card import ToolCard, ToolOffer
+from kaiza.queries.tool_schemas import SchemaRegistry
 from kaiza.render.tables import Cell, Column, render_table
-from kaiza.store.config.schema_registry import SchemaRegistry
 
 _COLUMNS = (
     Column("tool"),

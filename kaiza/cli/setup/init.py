@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kaiza.cli.call.server_url import parse_url
+from kaiza.cli.call import parse_server_url
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.open_workspace import open_root
@@ -107,7 +107,7 @@ def _choose_url(args: argparse.Namespace) -> str | None:
         return None
     if args.client is None or args.remove:
         args.parser.error("--http needs --client, and is not for --remove")
-    url = parse_url(args.http)
+    url = parse_server_url(args.http)
     if not url.is_loopback and not url.is_encrypted:
         raise output.CommandError(
             "The token would be sent unencrypted. Nothing was written. Use https://, or run the client where the "

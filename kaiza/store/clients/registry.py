@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from kaiza.domain.server_url import TOKEN_VARIABLE
 from kaiza.store.clients import toml_block
 from kaiza.store.clients.client import (
     SERVER_NAME,
@@ -54,9 +55,6 @@ _CODEX_FILE = ConfigFile(
     find_remark=_find_codex_remark,
 )
 
-
-TOKEN_VARIABLE = "KAIZA_TOKEN"  # noqa: S105  the variable's name
-"""Environment variable from which clients take the token for HTTP."""
 ALIASES: Mapping[str, str] = MappingProxyType({"claude": "claude-code"})
 """Other names of clients."""
 # A client's own write tools would bypass the plan and the log: where a setting can deny them, it does.

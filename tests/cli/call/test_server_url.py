@@ -2,7 +2,7 @@
 
 import pytest
 
-from kaiza.cli.call.server_url import parse_url, read_token
+from kaiza.cli.call import parse_server_url, read_token
 from kaiza.cli.console.output import USAGE_ERROR, CommandError
 
 
@@ -23,7 +23,7 @@ def token(monkeypatch):
     ],
 )
 def test_an_address_is_rebuilt_from_its_checked_parts(text, url):
-    assert parse_url(text).url == url
+    assert parse_server_url(text).url == url
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_an_address_is_rebuilt_from_its_checked_parts(text, url):
 )  # fmt: skip
 def test_any_other_address_is_a_usage_error(text):
     with pytest.raises(CommandError) as refused:
-        parse_url(text)
+        parse_server_url(text)
 
     assert refused.value.status == USAGE_ERROR
     assert refused.value.message.isprintable()
@@ -46,7 +46,7 @@ def test_any_other_address_is_a_usage_error(text):
     ["http://127.0.0.1", "http://127.9.9.9", "http://[::1]", "http://localhost", "https://kaiza.example.org"],
 )
 def test_the_token_is_sent_to_this_machine_or_encrypted(token, url):
-    assert read_token(parse_url(url)) == "kz_secret"
+    assert read_token(parse_server_url(url)) == "kz_secret"
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_the_token_is_sent_to_this_machine_or_encrypted(token, url):
 )  # fmt: skip
 def test_the_token_is_never_sent_unencrypted_to_another_machine(token, url):
     with pytest.raises(CommandError) as refused:
-        read_token(parse_url(url))
+        read_token(parse_server_url(url))
 
     assert refused.value.status == USAGE_ERROR
     assert "kz_secret" not in refused.value.message
@@ -65,14 +65,14 @@ def test_the_token_is_never_sent_unencrypted_to_another_machine(token, url):
 def test_without_a_token_any_machine_may_be_called(monkeypatch):
     monkeypatch.setenv("KAIZA_TOKEN", "")
 
-    assert read_token(parse_url("http://kaiza.example.org")) is None
+    assert read_token(parse_server_url("http://kaiza.example.org")) is None
 
 
 @pytest.mark.parametrize("broken", ["kz_a b", "kz_a\r\nX-More: 1", "kz_ä"])
 def test_a_token_that_no_header_can_carry_is_a_usage_error_that_does_not_show_it(monkeypatch, broken):
     monkeypatch.setenv("KAIZA_TOKEN", broken)
     with pytest.raises(CommandError) as refused:
-        read_token(parse_url("http://127.0.0.1"))
+        read_token(parse_server_url("http://127.0.0.1"))
 
     assert refused.value.status == USAGE_ERROR
     assert broken not in refused.value.message

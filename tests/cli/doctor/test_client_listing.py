@@ -6,11 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from kaiza.cli.doctor.bounded_run import run_bounded
+from kaiza.cli.doctor.client_listing import LIST_COMMANDS, Listing, ask_client
 from scenes import see_plans
 
 from kaiza.cli.doctor import client_listing
-from kaiza.cli.doctor.bounded_run import run_bounded
-from kaiza.cli.doctor.client_listing import LIST_COMMANDS, Listing, ask_client
+from kaiza.queries.doctor import client_listing
+from kaiza.queries.doctor.client_listing import LIST_COMMANDS, Listing, ask_client, run_bounded
+from kaiza.store.clients import CLIENTS
 from kaiza.store.clients.registry import CLIENTS
 from kaiza.store.disk import state_dir
 from kaiza.store.trust import binding
@@ -60,7 +63,7 @@ def programs(tmp_path, monkeypatch):
 
 @pytest.fixture
 def doctor(kaiza, workspace, monkeypatch):
-    monkeypatch.setattr("kaiza.cli.doctor.machine.check_user", lambda: iter(()))
+    monkeypatch.setattr("kaiza.queries.doctor.machine.check_user", lambda: iter(()))
 
     def run(client):
         done = kaiza("doctor", "--json")
@@ -193,7 +196,7 @@ def make_foreign(root):
 
 @pytest.mark.parametrize("client", ["cursor", "vscode", "windsurf", "copilot"])
 def test_doctor_names_clients_whose_own_tools_still_write(kaiza, workspace, monkeypatch, client):
-    monkeypatch.setattr("kaiza.cli.doctor.machine.check_user", lambda: iter(()))
+    monkeypatch.setattr("kaiza.queries.doctor.machine.check_user", lambda: iter(()))
     kaiza("init", "--client", client, "--yes")
     checks = {each["check"]: each for each in json.loads(kaiza("doctor", "--json").out)["checks"]}
 

@@ -10,9 +10,9 @@ from contextlib import suppress
 import pytest
 
 from kaiza.app import App
-from kaiza.cli.doctor import handshake, machine, workspace
-from kaiza.cli.doctor.client_listing import Listing
 from kaiza.domain.audit import record
+from kaiza.queries.doctor import machine, server_probe, workspace
+from kaiza.queries.doctor.client_listing import Listing
 from kaiza.store.audit import log as audit_log
 from kaiza.store.checks import sandbox
 from kaiza.store.clients.client import ServerCommand
@@ -22,9 +22,9 @@ from kaiza.store.files import probe
 @pytest.fixture
 def root(workspace, kaiza, monkeypatch):
     """An initialized workspace with a client, checked by a plain user."""
-    monkeypatch.setattr("kaiza.cli.doctor.machine.check_user", lambda: iter(()))
+    monkeypatch.setattr("kaiza.queries.doctor.machine.check_user", lambda: iter(()))
     # What a client says that this machine happens to have is not part of these tests.
-    monkeypatch.setattr("kaiza.cli.doctor.clients.ask_client", lambda *_: Listing.NO_PROGRAM)
+    monkeypatch.setattr("kaiza.queries.doctor.clients.ask_client", lambda *_: Listing.NO_PROGRAM)
     kaiza("init", "--client", "claude-code", "--yes")
     return workspace
 
@@ -310,7 +310,7 @@ def test_a_configuration_that_cannot_be_read_is_a_problem(root, doctor):
 
 @pytest.mark.parametrize("command", ["/dev/null/none", "/bin/true", "/bin/cat"])
 def test_a_server_that_does_not_answer_is_detected(command):
-    assert handshake.probe_server(ServerCommand(command, ())) is not None
+    assert server_probe.probe_server(ServerCommand(command, ())) is not None
 
 
 def test_a_server_that_answers_as_another_program_is_detected(tmp_path):
@@ -321,7 +321,7 @@ echo '{"id":2,"result":{"tools":[{"name":"x"}]}}'
 """)
     script.chmod(0o755)
 
-    assert handshake.probe_server(ServerCommand(str(script), ())) is not None
+    assert server_probe.probe_server(ServerCommand(str(script), ())) is not None
 
 
 def test_a_server_that_cannot_start_is_a_problem_that_says_why(root, doctor):
@@ -338,7 +338,7 @@ def test_the_server_is_started_with_the_environment_of_a_client(tmp_path, monkey
     script = tmp_path / "server"
     script.write_text(f"#!/bin/sh\nexec /usr/bin/env > {tmp_path}/seen\n")
     script.chmod(0o755)
-    handshake.probe_server(ServerCommand(str(script), (), {"XDG_STATE_HOME": "/state"}))
+    server_probe.probe_server(ServerCommand(str(script), (), {"XDG_STATE_HOME": "/state"}))
     names = {line.partition("=")[0] for line in (tmp_path / "seen").read_text().splitlines()}
 
     assert {"PATH", "HOME", "XDG_STATE_HOME"} <= names
@@ -397,7 +397,7 @@ def test_doctor_contacts_no_other_machine(url, monkeypatch):
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
-    assert handshake.probe_url(url) is None
+    assert server_probe.probe_url(url) is None
 
 
 def test_journals_set_aside_are_a_warning(root, doctor):

@@ -5,9 +5,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from kaiza.cli.doctor.check import RETRY, DoctorCheck, ok, problem, unknown, warning
-from kaiza.domain import errors
 from kaiza.domain.paths.protected_names import LOG_DIRECTORY, LOG_PATH
+from kaiza.queries.doctor.check import DoctorCheck, ok, problem, warning
 from kaiza.render.terminal import escape
 from kaiza.store.config import roots
 from kaiza.store.disk import state_dir
@@ -125,17 +124,3 @@ def check_permissions(root: Path) -> Iterator[DoctorCheck]:
         yield warning("permissions", "every user can write audit/", "Run `chmod o-w audit`")
     else:
         yield ok("permissions", "you can write the workspace, plans/ and audit/")
-
-
-def errors_as_checks(name: str, checks: Iterator[DoctorCheck]) -> Iterator[DoctorCheck]:
-    """The checks; an error of the disk becomes a result instead of ending the command: unknown, but for a full disk."""
-    try:
-        yield from checks
-    except OSError as error:
-        if error.errno in FULL_DISK_ERRNOS:
-            todo = "Free some space. Until then calls are refused, because they cannot be recorded."
-            yield problem(name, "the disk is full", todo)
-            return
-        yield unknown(name, f"could not be determined: {error.strerror}", RETRY)
-    except errors.SystemError as error:
-        yield unknown(name, f"could not be determined: {error.human_message}", RETRY)

@@ -5,19 +5,25 @@ A configuration says nothing about that: most clients ignore what a workspace br
 
 import os
 import re
+import selectors
 import shutil
-from collections.abc import Callable, Mapping
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
 import orjson
 
-from kaiza.cli.doctor.bounded_run import run_bounded
 from kaiza.store import git
 from kaiza.store.clients.client import SERVER_NAME, Client
 
 SECONDS = 15.0
+_MAX_BYTES = 64 * 1024
+_BLOCK_BYTES = 8 * 1024
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # An answer, not a reason to talk to the vendor or to update.
 _QUIET = {
@@ -66,6 +72,42 @@ def ask_client(client: Client, root: Path) -> Listing:
     except OSError:
         return Listing.NO_PROGRAM
     return Listing.SILENT if output is None else command.judge(_ANSI.sub("", output.decode(errors="replace")))
+
+
+def run_bounded(argv: Sequence[str], root: Path, environment: Mapping[str, str], seconds: float) -> bytes | None:
+    """Output of both streams, at most 64 KiB; None if the program does not end in time. OSError if it cannot start."""
+    with subprocess.Popen(  # noqa: S603  a program of the user's PATH, and no shell
+        argv,
+        cwd=root,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as process:
+        try:
+            return _read_output(process, time.monotonic() + seconds)
+        finally:
+            # The whole group: what the program started must not outlive the check.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def _read_output(process: "subprocess.Popen[bytes]", deadline: float) -> bytes | None:
+    output = b""
+    pipe = process.stdout
+    if pipe is None:
+        return output
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while len(output) < _MAX_BYTES:
+            if not selector.select(max(0.0, deadline - time.monotonic())):
+                return None
+            block = os.read(pipe.fileno(), _BLOCK_BYTES)
+            if not block:
+                break
+            output += block
+    return output[:_MAX_BYTES]
 
 
 def _line_of_server(output: str, after: str = "") -> str | None:

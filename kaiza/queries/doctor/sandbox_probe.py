@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kaiza.cli.doctor.check import DoctorCheck, ok, problem, warning
 from kaiza.domain.paths.protected_names import is_control_plane, is_secret
+from kaiza.queries.doctor.check import DoctorCheck, ok, problem, warning
 from kaiza.store.checks import check_runner, sandbox
 from kaiza.store.checks.guarded_paths import find_guarded
 from kaiza.store.checks.sandbox import Sandbox, SandboxRules

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from kaiza.cli.doctor.check import DoctorCheck, ok, problem, warning
-from kaiza.cli.doctor.client_listing import LIST_COMMANDS, Listing, ask_client
-from kaiza.cli.doctor.handshake import probe_url
+from kaiza.queries.doctor.check import DoctorCheck, ok, problem, warning
+from kaiza.queries.doctor.client_listing import LIST_COMMANDS, Listing, ask_client
+from kaiza.queries.doctor.server_probe import probe_url
 from kaiza.render.terminal import escape
 from kaiza.store.clients import changes, server_command
 from kaiza.store.clients.changes import ConfigFileError, InstallTarget

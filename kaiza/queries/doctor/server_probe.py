@@ -8,9 +8,8 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from kaiza.cli.call.server_url import parse_url
-from kaiza.cli.console.output import CommandError
-from kaiza.cli.doctor.check import DoctorCheck, ok, problem
+from kaiza.domain.server_url import parse_url
+from kaiza.queries.doctor.check import DoctorCheck, ok, problem
 from kaiza.render.terminal import escape
 from kaiza.store.clients.client import ServerCommand
 from kaiza.wire.protocol_versions import HANDSHAKE_VERSIONS
@@ -72,7 +71,7 @@ def probe_url(url: str) -> str | None:
     """Ask a server on this machine for its health; None if it is healthy, or on another machine."""
     try:
         server = parse_url(url)
-    except CommandError:
+    except ValueError:
         return None
     # An agent may have written the address: no other machine is contacted.
     if not server.is_loopback or server.is_encrypted:

@@ -2,28 +2,32 @@
 
 import argparse
 import difflib
+import os
+import re
+import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import orjson
 
-from kaiza.cli.call.server_url import parse_url, read_token
-from kaiza.cli.call.tool_arguments import read_arguments
 from kaiza.cli.console import arguments, output
 from kaiza.domain.roles import EXECUTOR, describe_role
+from kaiza.domain.server_url import TOKEN_VARIABLE, ServerUrl, parse_url
+from kaiza.queries.tool_schemas import SchemaRegistry
+from kaiza.queries.workspaces import find_nearest
 from kaiza.render.json_values import format_members, format_text
 from kaiza.render.terminal import escape, wrap
-from kaiza.store.config import roots
-from kaiza.store.config.schema_registry import SchemaRegistry
 from kaiza.wire.dialects.mcp_result import DIAGNOSTICS_KEY
 
 if TYPE_CHECKING:
     from kaiza.server.mcp_client import CallResult, McpClient, NoAnswerError
 
 _CLOSE_ENOUGH = 0.5
+_TOKEN = re.compile(r"[!-~]+")
 _SESSION, _ROLE = "session_id", "role"
 
 
@@ -60,7 +64,7 @@ def _run_call(args: argparse.Namespace) -> int:
     registry = SchemaRegistry()
     card = _find_card(args.tool, registry)
     args.tool = card["id"]
-    given = read_arguments(args.words, args.json, registry.load_tool_schemas(args.tool).input)
+    given = _read_arguments(args.words, args.json, registry.load_tool_schemas(args.tool).input)
     has_own_session = card["needs_session"] and _SESSION not in given
     if args.role and not has_own_session:
         args.parser.error("--role is for tools that get a session for this call")
@@ -95,12 +99,12 @@ def _connect(args: argparse.Namespace, errors: TextIO) -> Iterator["McpClient"]:
     from kaiza.server import mcp_client  # noqa: PLC0415  as above
 
     if args.url is None:
-        root = args.workspace or roots.find_nearest(".") or "."
+        root = args.workspace or find_nearest(".") or "."
         # No run log: those of agents would be removed, because only the last five are kept.
         with mcp_client.connect(root, "--no-runs", errors=errors) as client:
             yield client
     else:
-        server = parse_url(args.url)
+        server = parse_server_url(args.url)
         token = read_token(server)
         # A proxy for this machine would see the token.
         with mcp_client.connect_url(server.url, token, use_proxy=not server.is_loopback) as client:
@@ -201,3 +205,77 @@ def _print_refusal(tool: str, result: "CallResult") -> None:
 def _format_texts(result: "CallResult", first: int) -> Iterator[str]:
     for block in result.document.get("content", ())[first:]:
         yield from format_text(str(block.get("text", block)))
+
+
+def _read_arguments(words: Iterable[str], file: str | None, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of the file's object, then the words, which replace members of the same name."""
+    arguments = {} if file is None else _read_file(file)
+    properties = schema["properties"]
+    named: set[str] = set()
+    for word in words:
+        if any("\ud800" <= char <= "\udfff" for char in word):  # how Python shows bytes that are not UTF-8
+            raise _usage_error(f"{escape(word)} is not UTF-8, and JSON can carry nothing else. Give the text in UTF-8.")
+        name, equals, text = word.partition("=")
+        if not equals or not name:
+            raise _usage_error(f"{escape(word)} is not an argument. Write NAME=VALUE.")
+        if name in named:
+            raise _usage_error(f"{escape(name)} is given twice. Give it once.")
+        named.add(name)
+        arguments[name] = _parse_value(name, text, properties.get(name, {}).get("type", "string"))
+    return arguments
+
+
+def _parse_value(name: str, text: str, wanted: str) -> Any:
+    """The text itself for a string, JSON for everything else."""
+    if wanted == "string":
+        return text
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        message = f"{escape(name)} takes JSON, a value of type {wanted}, and {escape(text)} is not JSON."
+        raise _usage_error(f"{message} Quote it for the shell.") from None
+
+
+def _read_file(name: str) -> dict[str, Any]:
+    try:
+        content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        value = orjson.loads(content)
+    except OSError as error:
+        raise _usage_error(
+            f"{escape(name)}: {error.strerror}. Name a file with a JSON object, or - for standard input."
+        ) from None
+    except orjson.JSONDecodeError as error:
+        raise _usage_error(f"{escape(name)} is not JSON: {error}. Correct it.") from None
+    if not isinstance(value, dict):
+        raise _usage_error(f"{escape(name)} does not hold a JSON object. Write the tool's arguments as one object.")
+    return value
+
+
+def _usage_error(message: str) -> output.CommandError:
+    return output.CommandError(message, output.USAGE_ERROR)
+
+
+def parse_server_url(text: str) -> ServerUrl:
+    """The address that a person gave; a CommandError if it is not one."""
+    try:
+        return parse_url(text)
+    except ValueError:
+        raise _usage_error(
+            f"{escape(text)} is not the address of a server. Write it as the server printed it, such as "
+            "http://127.0.0.1:8765."
+        ) from None
+
+
+def read_token(server: ServerUrl) -> str | None:
+    """The token for this server from the environment; a CommandError if it would be sent unencrypted."""
+    token = os.environ.get(TOKEN_VARIABLE, "")
+    if not token:
+        return None
+    if not _TOKEN.fullmatch(token):
+        raise output.CommandError(
+            f"{TOKEN_VARIABLE} does not hold a token. Set it to what `kaiza token new` printed.", output.USAGE_ERROR
+        )
+    if not server.is_loopback and not server.is_encrypted:
+        message = f"The token would be sent unencrypted. Use https://, or unset {TOKEN_VARIABLE}."
+        raise output.CommandError(message, output.USAGE_ERROR)
+    return token

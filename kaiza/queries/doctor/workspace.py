@@ -5,8 +5,6 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from kaiza.cli.console import audit_reader, output
-from kaiza.cli.doctor.check import RETRY, DoctorCheck, ok, problem, unknown, warning
 from kaiza.clock import current_timestamp
 from kaiza.domain import errors
 from kaiza.domain.audit.projection import AuditState
@@ -15,12 +13,15 @@ from kaiza.domain.audit.record_folding import apply_record
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths.protected_names import LOG_PATH
 from kaiza.domain.plans.plan import INVALID
+from kaiza.queries.doctor.check import RETRY, DoctorCheck, Watch, ok, problem, unknown, warning
 from kaiza.queries.plan_review import count_standings, describe_unlisted, list_plans
+from kaiza.queries.trust_summary import describe_trust, list_problems, summarize_trust
 from kaiza.render import log_verdict
 from kaiza.render.settings import render_setting
 from kaiza.render.terminal import escape, format_count
 from kaiza.store import git, human_decisions
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
+from kaiza.store.audit.reader import read_records
 from kaiza.store.audit.verification import verify
 from kaiza.store.audit.verification.verify import NO_RECORDS, verdict_output
 from kaiza.store.changes.journal import JournalStore
@@ -109,9 +110,19 @@ def check_plans(root: Path) -> Iterator[DoctorCheck]:
         yield ok("plans", "; ".join(filter(None, (count_standings(listed), unlisted))))
 
 
-def check_nested(root: Path) -> Iterator[DoctorCheck]:
+def check_trust(root: Path) -> Iterator[DoctorCheck]:
+    """Name what approves plans besides a person at the terminal; a warning if something of it does not count now."""
+    summary = summarize_trust(str(root))
+    problems = list_problems(summary)
+    if problems:
+        yield warning("trust", f"does not count now: {escape(problems[0])}", "`kaiza trust` shows what is trusted.")
+    else:
+        yield ok("trust", describe_trust(summary))
+
+
+def check_nested(root: Path, watch: Watch) -> Iterator[DoctorCheck]:
     """A warning that names the workspaces below this one."""
-    with ConfinedRoot(str(root)) as files, output.Progress("looking for workspaces") as progress:
+    with ConfinedRoot(str(root)) as files, watch("looking for workspaces") as progress:
         found, is_whole = find_workspaces(files, progress)
     named = ", ".join(escape(str(directory)) for directory in found[:_MAX_NAMED])
     if found:
@@ -156,7 +167,7 @@ def _check_foreign_journals(root: Path) -> Iterator[DoctorCheck]:
         )
 
 
-def check_log(root: Path) -> Iterator[DoctorCheck]:
+def check_log(root: Path, watch: Watch) -> Iterator[DoctorCheck]:
     """Verify the whole log; if it is sound, check its checkpoint, unfinished changes and the clock."""
     state = state_dir.path_of(str(root))
     if read_binding(str(root), state).is_new:
@@ -164,7 +175,7 @@ def check_log(root: Path) -> Iterator[DoctorCheck]:
         yield ok("record", log_verdict.describe(verdict_output(NO_RECORDS))[0])
         return
     try:
-        with output.Progress("verifying") as progress:
+        with watch("verifying") as progress:
             verdict = verify.compute_verdict(str(root), state, progress)
     except errors.SystemError as error:
         yield unknown("record", error.human_message, RETRY)
@@ -172,7 +183,7 @@ def check_log(root: Path) -> Iterator[DoctorCheck]:
     yield from _check_verdict(verdict, DamageMark(state).read())
     if not is_damage(verdict.verdict):
         yield _check_checkpoint(verdict)
-        yield from _check_projection(root)
+        yield from _check_projection(root, watch)
         yield _check_clock(root)
 
 
@@ -198,10 +209,10 @@ def _check_checkpoint(verdict: Verdict) -> DoctorCheck:
     return warning("anchor", "no checkpoint of the log is kept outside the workspace", todo)
 
 
-def _check_projection(root: Path) -> Iterator[DoctorCheck]:
+def _check_projection(root: Path, watch: Watch) -> Iterator[DoctorCheck]:
     state = AuditState()
-    with output.Progress("reading") as progress:
-        for record in audit_reader.read_forward(str(root)):
+    with watch("reading") as progress:
+        for record in read_records(str(root)):
             if is_complete(record):
                 apply_record(state, record)
             progress(record["seq"], 0)
@@ -218,7 +229,7 @@ def _check_projection(root: Path) -> Iterator[DoctorCheck]:
 
 def _check_clock(root: Path) -> DoctorCheck:
     now = datetime.now(UTC)
-    last = audit_reader.last_record(str(root))
+    last = next(read_records(str(root), reverse=True), None)
     if now.year < _EARLIEST_YEAR:
         return problem("clock", f"it says {now:%Y-%m-%d}", "Set the clock: plans expire by it, and records carry it.")
     try:

@@ -1,1 +1,0 @@
-"""`kaiza call`: call one tool of a server, as a client does."""

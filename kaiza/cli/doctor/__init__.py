@@ -1,1 +1,0 @@
-"""The doctor command and its checks."""
