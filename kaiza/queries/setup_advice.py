@@ -10,7 +10,7 @@ from kaiza.store import git
 from kaiza.store.clients import changes, install_manifest
 from kaiza.store.clients.changes import ConfigChange, InstallTarget
 from kaiza.store.clients.client import Client, ServerCommand
-from kaiza.store.clients.registry import ALIASES, CLIENTS, TOKEN_VARIABLE
+from kaiza.store.clients.registry import ALIASES, CLIENTS
 from kaiza.store.documents import workspace_template
 
 __all__ = ["ALIASES", "CLIENTS", "TOKEN_VARIABLE", "ConfigChange"]

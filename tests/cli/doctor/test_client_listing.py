@@ -6,14 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from kaiza.cli.doctor.bounded_run import run_bounded
-from kaiza.cli.doctor.client_listing import LIST_COMMANDS, Listing, ask_client
 from scenes import see_plans
 
-from kaiza.cli.doctor import client_listing
 from kaiza.queries.doctor import client_listing
 from kaiza.queries.doctor.client_listing import LIST_COMMANDS, Listing, ask_client, run_bounded
-from kaiza.store.clients import CLIENTS
 from kaiza.store.clients.registry import CLIENTS
 from kaiza.store.disk import state_dir
 from kaiza.store.trust import binding
