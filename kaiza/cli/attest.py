@@ -10,16 +10,13 @@ from kaiza.cli.console import arguments, audit_reader, output
 from kaiza.cli.console.id_prefix import resolve_id
 from kaiza.cli.console.open_workspace import PLAN_ADVICE, open_workspace, parse_plan_prefix
 from kaiza.cli.plan.approve import find_key
-from kaiza.queries.attestation import AttestedRecords, build_statement, collect_records
+from kaiza.domain.refusal import RefusedError
+from kaiza.queries.attestation import build_statement, collect_records, sign_statement
 from kaiza.queries.review_records import find_interrupted
-from kaiza.queries.workspaces import require_adopted
+from kaiza.queries.workspaces import Workspace, require_adopted
 from kaiza.render.json_values import encode_document
 from kaiza.render.terminal import escape
-from kaiza.store.trust import ssh_keygen
-from kaiza.store.trust.ssh_keygen import SshKeygenError
-from kaiza.store.workspace import Workspace
 
-NAMESPACE = "kaiza-attestation"
 _NOTHING = "Nothing was attested."
 
 
@@ -59,23 +56,18 @@ def _run_attest(args: argparse.Namespace) -> int:
     key = find_key(args.key, _NOTHING) if args.sign else None
     with open_workspace(args) as workspace:
         require_adopted(workspace)
-        _require_intact(workspace.root)
+        # Nothing is believed of a log that is not intact.
+        verdict = verify_with_progress(workspace.root)["verdict"]
+        if verdict != "intact":
+            raise RefusedError(f"The audit log is not intact ({verdict}). {_NOTHING} Run `kaiza audit verify`.")
         statement = _build_statement(args, workspace)
         content = encode_document(statement) + b"\n"
-        signature = None if key is None else _sign(workspace.root, key, content)
+        signature = None if key is None else sign_statement(workspace.root, key, content)
     if args.output is None:
         output.write_json_bytes(content)
     else:
         _write_files(Path(args.output), content, signature)
     return output.SUCCESS
-
-
-def _require_intact(root: str) -> None:
-    verdict = verify_with_progress(root)["verdict"]
-    if verdict != "intact":
-        raise output.CommandError(
-            f"The audit log is not intact ({verdict}). {_NOTHING} Run `kaiza audit verify`.", output.FAILURE
-        )
 
 
 def _build_statement(args: argparse.Namespace, workspace: Workspace) -> dict[str, Any]:
@@ -87,33 +79,20 @@ def _build_statement(args: argparse.Namespace, workspace: Workspace) -> dict[str
     else:
         value = resolve_id(known, args.plan, "plan", PLAN_ADVICE)
     attested = collect_records(audit_reader.read_forward(workspace.root), member, value)
-    _require_settled(workspace, attested)
-    statement = build_statement(attested, workspace.audit_state, workspace.root)
-    if not statement["subject"]:
-        raise output.CommandError(
-            f"No file is left that was changed, so there is nothing to attest. {_NOTHING} `kaiza session show` and "
-            "`kaiza audit show` list what happened.",
-            output.FAILURE,
-        )
-    return statement
-
-
-def _require_settled(workspace: Workspace, attested: AttestedRecords) -> None:
     interrupted = find_interrupted(workspace, attested.announced)
     if interrupted:
         first = interrupted[0]
-        raise output.CommandError(
+        raise RefusedError(
             f"A crash interrupted {escape(first.tool_name)} (record #{first.seq}), and what it changed is not settled. "
-            f"{_NOTHING} The next call of an agent in this workspace completes it or takes it back.",
-            output.FAILURE,
+            f"{_NOTHING} The next call of an agent in this workspace completes it or takes it back."
         )
-
-
-def _sign(root: str, key: Path, content: bytes) -> bytes:
-    try:
-        return ssh_keygen.sign_text(root, key, NAMESPACE, content)
-    except SshKeygenError as problem:
-        raise output.CommandError(f"{escape(str(problem))}. {_NOTHING}") from problem
+    statement = build_statement(attested, workspace.audit_state, workspace.root)
+    if not statement["subject"]:
+        raise RefusedError(
+            f"No file is left that was changed, so there is nothing to attest. {_NOTHING} `kaiza session show` and "
+            "`kaiza audit show` list what happened."
+        )
+    return statement
 
 
 def _write_files(target: Path, content: bytes, signature: bytes | None) -> None:
@@ -121,9 +100,7 @@ def _write_files(target: Path, content: bytes, signature: bytes | None) -> None:
     files = {target: content} if signature is None else {Path(f"{target}.sig"): signature, target: content}
     for path in files:
         if os.path.lexists(path):
-            raise output.CommandError(
-                f"{escape(str(path))} exists already. {_NOTHING} Name another file with --output.", output.FAILURE
-            )
+            raise RefusedError(f"{escape(str(path))} exists already. {_NOTHING} Name another file with --output.")
     for path, each in files.items():
         with path.open("xb") as file:
             file.write(each)

@@ -10,14 +10,13 @@ from kaiza.cli.session import thaw, unlock
 from kaiza.domain.plans.plan import INVALID
 from kaiza.domain.roles import describe_role
 from kaiza.queries.trust_summary import describe_trust
-from kaiza.queries.workspace_status import workspace_status
+from kaiza.queries.workspace_status import DEFAULT, workspace_status
+from kaiza.queries.workspaces import Workspace
 from kaiza.render import log_verdict, plans
 from kaiza.render.sessions import TOKEN_COLUMN
 from kaiza.render.settings import render_setting, render_unadopted
 from kaiza.render.tables import Cell, Column, render_table
 from kaiza.render.terminal import INDENT, escape, format_count, wrap
-from kaiza.store.config.settings_layers import DEFAULT
-from kaiza.store.workspace import Workspace
 
 _MAX_ROWS = 10
 _MAX_PATHS = 3

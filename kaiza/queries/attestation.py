@@ -6,6 +6,7 @@ The same log gives the same statement. The caller checks that the log is intact:
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import kaiza
@@ -13,10 +14,15 @@ from kaiza.domain.audit.inverse_changes import is_undo, net_changes, took_effect
 from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import Record, is_well_formed
 from kaiza.domain.audit.undone_changes import undone_paths
+from kaiza.domain.refusal import UndeterminedError
+from kaiza.render.terminal import escape
 from kaiza.store import git
+from kaiza.store.trust import ssh_keygen
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:kaiza:predicate:changes:v1"
+NAMESPACE = "kaiza-attestation"
+"""What an SSH signature of a statement is for."""
 MAX_COMPARED_FILES = 500
 """Files that are compared with the commit; with more, it is not said whether the commit holds them."""
 
@@ -101,6 +107,14 @@ def build_statement(attested: AttestedRecords, state: AuditState, root: str) -> 
             "git": commit,
         },
     }
+
+
+def sign_statement(root: str, key: Path, content: bytes) -> bytes:
+    """The SSH signature of an encoded statement. Undetermined if ssh-keygen refuses."""
+    try:
+        return ssh_keygen.sign_text(root, key, NAMESPACE, content)
+    except ssh_keygen.SshKeygenError as problem:
+        raise UndeterminedError(f"{escape(str(problem))}. Nothing was attested.") from problem
 
 
 def _describe_session(attested: AttestedRecords) -> dict[str, Any] | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 import kaiza
 from kaiza.clock import current_timestamp
@@ -20,6 +20,8 @@ from kaiza.queries.review_ungoverned import gather_ungoverned
 from kaiza.store import human_decisions
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.disk import state_dir
+from kaiza.store.documents.review_files import write_review
+from kaiza.store.trust.binding import Standing
 from kaiza.store.workspace import Workspace
 
 VERIFY_SECONDS = 1.0
@@ -32,6 +34,13 @@ def review(workspace: Workspace, selection: ReviewSelection) -> ReviewReport:
     now = evidence.source.made_at
     ungoverned = gather_ungoverned(workspace, selection, evidence.selected, now)
     return build_report(replace(evidence, ungoverned=ungoverned), contents)
+
+
+def save_page(workspace: Workspace, name: str, content: bytes) -> Path:
+    """Write the page of a review into `.kaiza/reviews/`; its path."""
+    # A workspace from elsewhere gets nothing new: its pages are in the state directory.
+    kaiza_dir = workspace.blobs.kaiza_dir if workspace.binding.standing is Standing.BOUND else None
+    return write_review(workspace.root, kaiza_dir, name, content)
 
 
 def gather_evidence(

@@ -17,8 +17,11 @@ from kaiza.queries.plan_review import describe_unlisted, list_plans
 from kaiza.queries.trust_summary import summarize_trust
 from kaiza.store.audit.reader import read_records
 from kaiza.store.audit.verification.verify import NO_RECORDS, verdict_output, verify_log
+from kaiza.store.config.settings_layers import DEFAULT
 from kaiza.store.disk.served_sessions import find_served, is_idle
 from kaiza.store.workspace import Workspace
+
+__all__ = ["DEFAULT", "list_unadopted", "workspace_status"]
 
 _MAX_ROOTS = 5
 _MAX_READ = 10_000

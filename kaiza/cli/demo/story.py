@@ -7,9 +7,8 @@ from pathlib import Path
 from kaiza.cli.console import output
 from kaiza.cli.demo.command import DemoError, DemoStage
 from kaiza.domain.paths.protected_names import LOG_DIRECTORY, LOG_PATH
+from kaiza.queries.audit_log import verify
 from kaiza.server.mcp_client import McpClient, connect
-from kaiza.store.audit.verification.verify import verify_log
-from kaiza.store.documents import workspace_template
 
 GREETING_BEFORE = "def greet(name):\n    return 'Hello ' + name\n"
 GREETING_AGAIN = "def greet(name: str) -> str:\n    return f'Good morning, {name}.'\n"
@@ -88,8 +87,8 @@ def _create_project(stage: DemoStage) -> dict[str, str]:
         path = stage.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    for parts in workspace_template.DIRECTORIES:
-        stage.root.joinpath(*parts).mkdir(exist_ok=True)
+    for name in ("plans", "audit", "docs/reports"):
+        (stage.root / name).mkdir(parents=True, exist_ok=True)
     stage.print_remark(*sorted(_hash_files(stage.root)))
     return _hash_files(stage.root)
 
@@ -180,14 +179,14 @@ def _tamper_with_log(stage: DemoStage) -> None:
     shutil.copytree(stage.root / LOG_DIRECTORY, copy / LOG_DIRECTORY)
     log = copy / LOG_PATH
     log.write_bytes(log.read_bytes().replace(b'"error_code":"PLAN_SCOPE_VIOLATION"', b'"error_code":null', 1))
-    verdict = verify_log(str(copy))
-    fault = verdict.first_fault
-    where = f"record {fault.seq}: {fault.why}" if fault else "nowhere"
-    stage.print_remark(f"$ kaiza audit verify  ->  {verdict.verdict}, {where}")
-    stage.require(that=verdict.verdict == "broken", otherwise="an edited record was not detected")
-    sound = verify_log(str(stage.root))
-    stage.print_remark(f"The real log  ->  {sound.verdict}, {sound.records} records.")
-    stage.require(that=sound.verdict == "intact", otherwise="the log is not intact")
+    verdict = verify(str(copy))
+    fault = verdict.get("first_fault")
+    where = f"record {fault['seq']}: {fault['why']}" if fault else "nowhere"
+    stage.print_remark(f"$ kaiza audit verify  ->  {verdict['verdict']}, {where}")
+    stage.require(that=verdict["verdict"] == "broken", otherwise="an edited record was not detected")
+    sound = verify(str(stage.root))
+    stage.print_remark(f"The real log  ->  {sound['verdict']}, {sound['records']} records.")
+    stage.require(that=sound["verdict"] == "intact", otherwise="the log is not intact")
 
 
 def _undo_session(stage: DemoStage, agent: McpClient, plan_hash: str, before: dict[str, str]) -> None:

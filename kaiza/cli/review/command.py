@@ -13,15 +13,12 @@ from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.cli.review import selection
 from kaiza.domain.review.report import ReviewReport, ReviewSelection
 from kaiza.queries.review_records import TooManyRecordsError
-from kaiza.queries.review_report import review
+from kaiza.queries.review_report import review, save_page
+from kaiza.queries.workspaces import Workspace, trusted_path
 from kaiza.render import terminal
 from kaiza.render.html.page import render_review
 from kaiza.render.review_markdown import render_markdown
 from kaiza.render.review_sarif import encode_sarif
-from kaiza.store import git
-from kaiza.store.documents.review_files import write_review
-from kaiza.store.trust.binding import Standing
-from kaiza.store.workspace import Workspace
 
 _USAGE = """\
 %(prog)s [--last] [options]
@@ -88,8 +85,7 @@ def _write_page(args: argparse.Namespace, workspace: Workspace, report: ReviewRe
         path = Path(args.output)
         _write_output(path, content)
     else:
-        kaiza_dir = workspace.blobs.kaiza_dir if workspace.binding.standing is Standing.BOUND else None
-        path = write_review(workspace.root, kaiza_dir, _page_name(report.selection), content)
+        path = save_page(workspace, _page_name(report.selection), content)
     output.print_lines([terminal.escape(str(path)) if sys.stdout.isatty() else str(path)])
     if args.open:
         _open_page(path, workspace.root)
@@ -114,7 +110,7 @@ def _write_output(path: Path, content: bytes) -> None:
 
 def _open_page(path: Path, root: str) -> None:
     """Open the page, by no program of the workspace, which an agent may have written."""
-    os.environ["PATH"] = os.pathsep.join(git.trusted_path(root))
+    os.environ["PATH"] = os.pathsep.join(trusted_path(root))
     webbrowser.open(path.resolve().as_uri())
 
 

@@ -4,11 +4,11 @@ import argparse
 
 from kaiza.cli.console import output
 from kaiza.cli.console.id_prefix import resolve_id
+from kaiza.cli.console.open_workspace import PLAN_SUFFIX
 from kaiza.cli.console.record_filter import parse_since, parse_until
 from kaiza.domain.review.report import ReviewSelection
 from kaiza.queries.review_records import MAX_SELECTED, find_ids, find_last_session
 from kaiza.render.terminal import escape
-from kaiza.store.documents.plan_files import SUFFIX
 
 _ADVICE = {
     "session": "`kaiza session list` lists the sessions.",
@@ -76,5 +76,5 @@ def require_records(chosen: ReviewSelection, count: int) -> None:
 def _resolve(root: str, kind: str, prefix: str) -> str:
     if kind != "plan" and len(prefix) == _WHOLE_ID:  # the log need not be searched for what begins so
         return prefix
-    plain = prefix.removeprefix("plans/").removesuffix(SUFFIX) if kind == "plan" else prefix
+    plain = prefix.removeprefix("plans/").removesuffix(PLAN_SUFFIX) if kind == "plan" else prefix
     return resolve_id(find_ids(root, kind, plain) if plain else (), plain, _NOUNS[kind], _ADVICE[kind])
