@@ -13,17 +13,18 @@ from kaiza.server.dialects import load_dialects
 from kaiza.server.http.admission import LOCAL_NAMES, Admission, Authenticate, parse_host, parse_origin
 from kaiza.server.http.application import Pipelines
 from kaiza.server.http.serve import Listener, serve_http
-from kaiza.server.pipeline import AppProtocol, Pipeline
+from kaiza.server.pipeline import Pipeline
 from kaiza.server.run_logger import RunLogger
 from kaiza.store.trust.http_tokens import TokenAuthenticator
 from kaiza.wire.dialect import ServerDescription
 
 if TYPE_CHECKING:
+    from kaiza.app import App
     from kaiza.cli.serve import ServeOptions
 
 
 def run(
-    options: "ServeOptions", roots: Sequence[str], make_app: Callable[[], AppProtocol], opening: ServerDescription
+    options: "ServeOptions", roots: Sequence[str], make_app: "Callable[[], App]", opening: ServerDescription
 ) -> int:
     """Serve until SIGTERM or SIGINT; the exit status."""
     admission = _make_admission(options, None if options.no_auth else TokenAuthenticator(roots).authenticate)

@@ -4,8 +4,10 @@ Decides only: it starts no thread, reads no clock and is not thread-safe.
 """
 
 from collections import deque
-from collections.abc import Hashable
-from typing import Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from kaiza.domain.call import Principal
 
 MAX_STUCK: Final = 24
 """Calls of one lane that run without a place, because they are stuck."""
@@ -58,7 +60,7 @@ def find_lane(tool_name: str) -> Lane:
 class QueuedCall:
     """A call that waits for a place in its lane, or has one."""
 
-    def __init__(self, lane: Lane, principal: Hashable | None = None) -> None:
+    def __init__(self, lane: Lane, principal: "Principal | None" = None) -> None:
         self.lane: Final = lane
         self.principal: Final = principal
         """None if the server has one caller or cannot tell its callers apart."""
@@ -73,7 +75,7 @@ class CallQueue(Generic[Queued]):
     """Calls that wait, run or are stuck. Whoever takes a call runs it and says when it has ended."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Lane, dict[Hashable | None, deque[Queued]]] = {}
+        self._waiting: dict[Lane, dict[Principal | None, deque[Queued]]] = {}
         """By lane and principal; the principals in the order of their turns."""
         self._running: set[Queued] = set()
         self._stuck: set[Queued] = set()
@@ -94,7 +96,13 @@ class CallQueue(Generic[Queued]):
                     self.release_stuck(call)
             for principal in self._waiting[lane]:
                 if self._has_room(self._running, lane, lane.places, principal):
-                    return self._begin(self._pop(lane, principal), now)
+                    # Popped, so that the principal's next turn comes after those of all others.
+                    calls = self._waiting[lane].pop(principal)
+                    call = calls.popleft()
+                    self._set_waiting(lane, principal, calls)
+                    call.began_at = now
+                    self._running.add(call)
+                    return call
         return None
 
     def remove(self, call: Queued) -> None:
@@ -115,20 +123,13 @@ class CallQueue(Generic[Queued]):
         self._running.discard(call)
         self._stuck.discard(call)
 
-    def _has_room(self, calls: set[Queued], lane: Lane, limit: int, principal: Hashable | None) -> bool:
+    def _has_room(self, calls: set[Queued], lane: Lane, limit: int, principal: "Principal | None") -> bool:
         """Whether another call of this principal may join these. A principal leaves a quarter to others."""
         same_lane = [call.principal for call in calls if call.lane is lane]
         share = limit if principal is None else limit - limit // 4
         return len(same_lane) < limit and same_lane.count(principal) < share
 
-    def _pop(self, lane: Lane, principal: Hashable | None) -> Queued:
-        """The principal's first call; its next turn comes after those of all others."""
-        calls = self._waiting[lane].pop(principal)
-        call = calls.popleft()
-        self._set_waiting(lane, principal, calls)
-        return call
-
-    def _set_waiting(self, lane: Lane, principal: Hashable | None, calls: deque[Queued]) -> None:
+    def _set_waiting(self, lane: Lane, principal: "Principal | None", calls: deque[Queued]) -> None:
         principals = self._waiting[lane]
         if calls:
             principals[principal] = calls
@@ -136,8 +137,3 @@ class CallQueue(Generic[Queued]):
             principals.pop(principal, None)
         if not principals:
             del self._waiting[lane]
-
-    def _begin(self, call: Queued, now: float) -> Queued:
-        call.began_at = now
-        self._running.add(call)
-        return call

@@ -70,7 +70,10 @@ class McpClient:
         try:
             result = self._portal.call(self._call_tool, tool, dict(arguments), report_progress)
         except MCPError as error:
-            return _read_protocol_error(error)
+            data = error.error.data
+            if not isinstance(data, dict) or not isinstance(data.get("error_code"), str):
+                raise  # not the refusal of a call
+            return CallResult(data["error_code"], data, error.error.model_dump(mode="json", exclude_unset=True))
         document = result.model_dump(mode="json", by_alias=True, exclude_unset=True)
         if result.is_error:
             return _read_failure(document)
@@ -125,14 +128,14 @@ def connect_url(url: str, token: str | None, *, use_proxy: bool) -> Iterator[Mcp
         trust_env=use_proxy,
         event_hooks={"response": [check_response]},
     )
-    with _as_no_answer(refusals), _connect(_open_transport(url, http)) as client:
+
+    @asynccontextmanager
+    async def open_transport() -> AsyncIterator[Any]:
+        async with http, streamable_http_client(url, http_client=http) as streams:
+            yield streams
+
+    with _as_no_answer(refusals), _connect(open_transport()) as client:
         yield client
-
-
-@asynccontextmanager
-async def _open_transport(url: str, http: httpx2.AsyncClient) -> AsyncIterator[Any]:
-    async with http, streamable_http_client(url, http_client=http) as streams:
-        yield streams
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
@@ -190,14 +193,6 @@ def _no_answer(failure: BaseException, refusals: list[tuple[int, str]] | None) -
     status, refusal = refusals[-1] if refusals else (_SERVER_ERROR_STATUS, "")
     reason = str(failure).partition("\n")[0]  # of a ValidationError the first of very many lines
     return NoAnswerError(reason, refusal if status < _SERVER_ERROR_STATUS else None)
-
-
-def _read_protocol_error(error: MCPError) -> CallResult:
-    """The failure of a call that was refused by its JSON-RPC error; other errors are raised again."""
-    data = error.error.data
-    if not isinstance(data, dict) or not isinstance(data.get("error_code"), str):
-        raise error
-    return CallResult(data["error_code"], data, error.error.model_dump(mode="json", exclude_unset=True))
 
 
 def _read_failure(document: Mapping[str, Any]) -> CallResult:

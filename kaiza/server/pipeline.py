@@ -4,7 +4,7 @@ Not thread-safe: lines are processed one at a time, in the order in which they a
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kaiza.wire import message
 from kaiza.wire.dialect import Conversation, Dialect, ToolCall
@@ -13,13 +13,12 @@ from kaiza.wire.outline import Outline
 from kaiza.wire.shape import DialectName, find_call_fault, find_dialect
 
 if TYPE_CHECKING:
-    from kaiza.domain.call import CallRequest, Outcome
+    from kaiza.domain.call import CallRequest, Outcome, Principal
 
 DialectTable = Mapping[DialectName, Callable[[], Dialect]]
 """Dialects by name; each is loaded when a request first needs it."""
 
 _OTHER_ROUTE: Final = "This route accepts MCP requests only. Send requests of other dialects to /rpc."
-
 
 ParsedLine = InvalidMessage | Notification | Request
 
@@ -75,14 +74,6 @@ class Exchange(NamedTuple):
     outcome: "Outcome | None" = None
 
 
-class RunLoggerProtocol(Protocol):
-    """The run log as the transports use it."""
-
-    def log_exchange(self, exchange: Exchange, /) -> None:
-        """Log a request that has been answered."""
-        ...
-
-
 class Pipeline:
     """Dialects, and the state of the conversation on one connection."""
 
@@ -95,7 +86,7 @@ class Pipeline:
         """Parse a line, or refuse one that was too long, of which there is an outline."""
         return message.refuse_long_line(line) if isinstance(line, Outline) else message.parse(line)
 
-    def next_action(self, parsed: InvalidMessage | Notification | Request) -> TransportAction:
+    def next_action(self, parsed: ParsedLine) -> TransportAction:
         """Decide what to do for a parsed line."""
         if isinstance(parsed, InvalidMessage):
             return TransportAction(answer=message.rejection(parsed))
@@ -105,37 +96,20 @@ class Pipeline:
         name = find_dialect(parsed)
         dialect = self._dialects[name]()
         self._conversation, answer, call = dialect.decode(parsed, self._conversation)
-        other_route = InvalidMessage(parsed.id, "INVALID_PARAMS", _OTHER_ROUTE) if self._refuses(name) else None
+        other_route = (
+            InvalidMessage(parsed.id, "INVALID_PARAMS", _OTHER_ROUTE) if self._mcp_only and name != "mcp" else None
+        )
         if call is None:
             return TransportAction(answer if other_route is None else message.rejection(other_route))
         fault = parsed.fault or find_call_fault(parsed) or other_route
         return TransportAction(call=Incoming(parsed.id, call._replace(fault=fault), dialect))
 
-    def _refuses(self, name: DialectName) -> bool:
-        return self._mcp_only and name != "mcp"
 
-
-class AppProtocol(Protocol):
-    """The application as the transports use it."""
-
-    def stamp(self, request: "CallRequest", /) -> Any:
-        """Create the call: request id, timestamp and `deadline`, in seconds of `time.monotonic`."""
-        ...
-
-    def answer(self, call: Any, /) -> "Outcome | None":
-        """Run the call and return its outcome; None if `expire` answered it first."""
-        ...
-
-    def expire(self, call: Any, cap: str = "timeout", /) -> "Outcome | None":
-        """Answer a call whose time is up; None if it is already answered, or its change already under way."""
-        ...
-
-    def close(self) -> None:
-        """Sync the log and close all files."""
-        ...
-
-
-def to_call_request(call: ToolCall, report_progress: Callable[[int, int | None], None] | None = None) -> "CallRequest":
+def to_call_request(
+    call: ToolCall,
+    principal: "Principal | None" = None,
+    report_progress: Callable[[int, int | None], None] | None = None,
+) -> "CallRequest":
     """Convert a decoded tool call to the application's request. Progress is reported only if the client asked."""
     from kaiza.domain.call import CallFault, CallRequest  # noqa: PLC0415  not before the first answer: start-up time
 
@@ -146,6 +120,7 @@ def to_call_request(call: ToolCall, report_progress: Callable[[int, int | None],
         call.client,
         call.conversational,
         fault,
+        principal,
         report_progress=None if call.progress_token is None else report_progress,
         traceparent=call.traceparent,
     )

@@ -111,15 +111,12 @@ def _describe_answer(answer: bytes, refused: Mapping[str, Any]) -> RunError | No
     # An id cannot contain either text: quotation marks in it are escaped.
     if _RESULT_MEMBER in answer or _ERROR_MEMBER not in answer:
         return None
-    code = _find_code(json.loads(answer, parse_int=parse_integer)["error"])
+    error = json.loads(answer, parse_int=parse_integer)["error"]
+    code = error["data"].get("error_code")
+    if code not in SYSTEM_ERROR_CODES:  # the dialect does not name it
+        by_number = (name for name, row in SYSTEM_ERROR_CODES.items() if row.rpc == error["code"])
+        code = next(by_number, "INTERNAL_ERROR")
     return RunError(code, _find_failing(refused) if code == "INVALID_ENVELOPE" and refused else {})
-
-
-def _find_code(error: Mapping[str, Any]) -> str:
-    """Error code of a JSON-RPC error; the first one with its number if the dialect does not name it."""
-    named = error["data"].get("error_code")
-    by_number = (name for name, row in SYSTEM_ERROR_CODES.items() if row.rpc == error["code"])
-    return str(named) if named in SYSTEM_ERROR_CODES else next(by_number, "INTERNAL_ERROR")
 
 
 def _find_failing(refused: Mapping[str, Any]) -> Mapping[str, Any]:

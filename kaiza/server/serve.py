@@ -5,23 +5,28 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from kaiza.server.dialects import load_dialects
-from kaiza.server.pipeline import AppProtocol, Pipeline, RunLoggerProtocol
+from kaiza.server.pipeline import Pipeline
 from kaiza.server.stdio import framing
 from kaiza.server.stdio.transport import StdioTransport
 from kaiza.wire.dialect import ServerDescription
+
+if TYPE_CHECKING:
+    from kaiza.app import App
+    from kaiza.server.run_logger import RunLogger
 
 GC_THRESHOLD = 20_000
 """Allocations between two collections; raised, because a call creates hundreds of objects and no cycles."""
 
 
 def serve(
-    make_app: Callable[[], AppProtocol],
+    make_app: "Callable[[], App]",
     opening: ServerDescription,
     *,
     summary: bool = False,
-    make_run_logger: Callable[[], RunLoggerProtocol] | None = None,
+    make_run_logger: "Callable[[], RunLogger] | None" = None,
 ) -> int:
     """Serve one client over standard input and output; the exit status.
 
@@ -43,7 +48,7 @@ def serve(
     return 0
 
 
-def build_app(make_app: Callable[[], AppProtocol]) -> AppProtocol:
+def build_app(make_app: "Callable[[], App]") -> "App":
     """Build the application, and exempt it from garbage collection."""
     # Imported here, in the background: within the first call it would take longer than LEADER_SECONDS, and that call
     # would lose the lead.

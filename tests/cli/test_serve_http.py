@@ -18,7 +18,7 @@ from doors import until
 from http_doors import HttpDoor
 
 from kaiza.cli import serve
-from kaiza.server.http.listening_socket import MAX_SOCKETS
+from kaiza.server.http.connection import MAX_SOCKETS
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Refuses requests by their headers: host, origin, token, content type and declared size. Reads no body."""
+"""Refuses requests by their headers, which are read before the body, and calls if too many are in flight."""
 
 import re
 from collections.abc import Callable, Collection
@@ -9,6 +9,8 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 
 from kaiza.domain.call import Principal
+from kaiza.server.call_queue import find_lane
+from kaiza.server.call_runner import ServedCall
 from kaiza.wire import framing
 
 Authenticate = Callable[[str], Principal | None]
@@ -19,6 +21,18 @@ MAX_BODY: Final = framing.MAX_LINE
 
 MAX_READ: Final = 4 * MAX_BODY
 """Bytes that are read of a longer body, to find the id under which it is refused."""
+
+MAX_CALLS: Final = 64
+"""Calls of one lane in flight, running or waiting. Further ones are refused."""
+
+MAX_CALLS_OF_TOKEN: Final = 48
+"""Calls of one lane in flight of one token, so that it leaves room for others."""
+
+MIN_CALLS_OF_TOKEN: Final = 4
+"""Calls of one lane that a token may have in flight however many others have."""
+
+MAX_CALL_BYTES: Final = 32 << 20
+"""Size of the requests of one token's calls in flight; the last of them may go beyond it."""
 
 RETRY_SECONDS: Final = 1
 
@@ -46,7 +60,11 @@ class Admission(NamedTuple):
                 "This server does not answer to that host name. Start it with --allow-host NAME to allow it.",
             )
         origins = headers.getlist("origin")
-        if len(origins) > 1 or not all(map(self._is_allowed_origin, origins)):
+        origin = origins[0].lower() if origins else ""
+        scheme, separator, host = origin.partition("://")
+        is_own = separator and scheme in ("http", "https") and parse_host(host) in self.hosts
+        # Only browsers send it, and once.
+        if len(origins) > 1 or (origins and not is_own and origin not in self.origins):
             raise HTTPException(
                 403, "Pages of that origin may not use this server. Start it with --allow-origin ORIGIN to allow them."
             )
@@ -66,12 +84,6 @@ class Admission(NamedTuple):
                 {"WWW-Authenticate": "Bearer"},
             )
         return principal
-
-    def _is_allowed_origin(self, origin: str) -> bool:
-        origin = origin.lower()
-        scheme, separator, host = origin.partition("://")
-        is_own = separator and scheme in ("http", "https") and parse_host(host) in self.hosts
-        return bool(is_own) or origin in self.origins
 
 
 def check_content(headers: Headers) -> None:
@@ -103,6 +115,17 @@ def too_large() -> HTTPException:
 def busy(reason: str) -> HTTPException:
     """The refusal of a request for which there is no room now."""
     return HTTPException(503, f"{reason} Send this one again later.", {"Retry-After": str(RETRY_SECONDS)})
+
+
+def require_room(in_flight: Collection[ServedCall], tool_name: str, principal: Principal | None) -> None:
+    """Refuse a call if there are too many calls in flight of its lane, or of its principal."""
+    lane = find_lane(tool_name)
+    principals = [call.principal for call in in_flight if call.lane is lane]
+    own_count = principals.count(principal)
+    has_room = len(principals) < MAX_CALLS and (principal is None or own_count < MAX_CALLS_OF_TOKEN)
+    is_small = sum(call.size for call in in_flight if call.principal == principal) < MAX_CALL_BYTES
+    if not is_small or not (has_room or (principal is not None and own_count < MIN_CALLS_OF_TOKEN)):
+        raise busy("Too many calls are in flight.")
 
 
 def parse_host(value: str) -> str | None:

@@ -1,10 +1,11 @@
 """The ASGI application: routes, the order of refusals, and the HTTP status of each answer."""
 
+import asyncio
 import json
 import time
+from asyncio import Future
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -16,18 +17,21 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kaiza.domain.call import CallRequest, Principal
+from kaiza.domain.call import Principal
 from kaiza.domain.error_codes import SYSTEM_ERROR_CODES
+from kaiza.server.call_runner import CallAnswer, CallRunner, ServedCall
 from kaiza.server.http import mcp_headers
-from kaiza.server.http.admission import Admission, busy, check_content
+from kaiza.server.http.admission import Admission, check_content, require_room
 from kaiza.server.http.body import BodyDrain, BodyReader
-from kaiza.server.http.call_runner import CallAnswer, CallRunner
 from kaiza.server.http.event_stream import EventStream, accepts_events
-from kaiza.server.pipeline import Exchange, Incoming, Pipeline, RunLoggerProtocol, to_call_request
+from kaiza.server.pipeline import Exchange, Incoming, Pipeline
 from kaiza.wire import message
 from kaiza.wire.message import InvalidMessage, Notification, Request, RequestId
 from kaiza.wire.numbers import parse_integer
 from kaiza.wire.outline import Outline
+
+if TYPE_CHECKING:
+    from kaiza.server.run_logger import RunLogger
 
 HEALTH_PATH: Final = "/healthz"
 _MCP_STATUS: Final = {-32601: 404, -32603: 500}
@@ -63,7 +67,7 @@ class AdmittedRequest(NamedTuple):
 
 
 def make_http_app(
-    calls: CallRunner, pipelines: Pipelines, admission: Admission, run_logger: RunLoggerProtocol | None = None
+    calls: CallRunner, pipelines: Pipelines, admission: Admission, run_logger: "RunLogger | None" = None
 ) -> Starlette:
     """Make the application."""
     endpoints = Endpoints(calls, pipelines, admission, run_logger)
@@ -111,7 +115,7 @@ class Endpoints:
     """Answers of the routes."""
 
     def __init__(
-        self, calls: CallRunner, pipelines: Pipelines, admission: Admission, run_logger: RunLoggerProtocol | None
+        self, calls: CallRunner, pipelines: Pipelines, admission: Admission, run_logger: "RunLogger | None"
     ) -> None:
         self._calls = calls
         self._run_logger = run_logger
@@ -132,18 +136,18 @@ class Endpoints:
             parsed = mcp_headers.find_fault(parsed, http.headers) or parsed
 
         def to_response(answer: CallAnswer) -> Response:
-            return _to_response(answer.line, 200 if is_legacy else _mcp_status(_find_error(answer.line, parsed.id)))
+            error = None if is_legacy else _find_error(answer.line, parsed.id)
+            return _to_response(answer.line, 200 if error is None else _MCP_STATUS.get(error["code"], 400))
 
         incoming = self._decide(http, pipeline, parsed, admitted)
         if isinstance(incoming, CallAnswer):
             return to_response(incoming)
-        log_exchange = partial(self._log_exchange, admitted.describe(parsed)._replace(incoming=incoming))
-        size = len(admitted.body)
+        exchange = admitted.describe(parsed)
         if incoming.call.progress_token is None or not accepts_events(http.headers):
-            return to_response(await self._calls.run(incoming, _to_request(incoming, admitted), log_exchange, size))
+            return to_response(await self._run_call(incoming, exchange, admitted.principal))
         stream = EventStream(incoming)
-        request = _to_request(incoming, admitted, stream.report_progress)
-        return await stream.respond(self._calls.run(incoming, request, log_exchange, size), to_response)
+        run = self._run_call(incoming, exchange, admitted.principal, stream.report_progress)
+        return await stream.respond(run, to_response)
 
     async def answer_rpc(self, http: HttpRequest) -> Response:
         """Answer one message in any dialect, with the HTTP status of its error code."""
@@ -155,9 +159,7 @@ class Endpoints:
         answer = self._decide(http, pipeline, parsed, admitted)
         if isinstance(answer, Incoming):
             incoming = _check_path(answer, http.path_params.get("tool"))
-            log_exchange = partial(self._log_exchange, admitted.describe(parsed)._replace(incoming=incoming))
-            request, size = _to_request(incoming, admitted), len(admitted.body)
-            answer = await self._calls.run(incoming, request, log_exchange, size)
+            answer = await self._run_call(incoming, admitted.describe(parsed), admitted.principal)
         if answer.outcome is not None and answer.outcome.code is not None:
             return _to_response(answer.line, answer.outcome.code.http)
         return _to_response(answer.line, _rpc_status(_find_error(answer.line, parsed.id)))
@@ -179,18 +181,34 @@ class Endpoints:
             answer = CallAnswer(action.answer)
             self._log_exchange(admitted.describe(parsed)._replace(line=admitted.body), answer)
             return answer
-        if not self._calls.has_room(action.call.call.tool_name, admitted.principal):
-            raise busy("Too many calls are in flight.")
+        require_room(self._calls.list_in_flight(), action.call.call.tool_name, admitted.principal)
         return action.call
+
+    async def _run_call(
+        self, incoming: Incoming, exchange: Exchange, principal: Principal | None, report: ReportProgress | None = None
+    ) -> CallAnswer:
+        """Run a call to its end, or until its deadline. It continues if the client disconnects."""
+        loop = asyncio.get_running_loop()
+        answered: Future[CallAnswer] = loop.create_future()
+
+        def set_answer(answer: CallAnswer) -> None:
+            if not answered.done():  # it is cancelled where the client has disconnected
+                answered.set_result(answer)
+
+        def send_answer(_call: ServedCall, answer: CallAnswer) -> None:
+            try:
+                self._log_exchange(exchange._replace(incoming=incoming), answer)
+            finally:
+                if not loop.is_closed():  # the process is about to exit
+                    loop.call_soon_threadsafe(set_answer, answer)
+
+        self._calls.submit(ServedCall(incoming, exchange.size, send_answer, principal, report))
+        return await answered
 
     def _log_exchange(self, exchange: Exchange, answer: CallAnswer) -> None:
         """Log an answered request in the run log."""
         if self._run_logger is not None:
             self._run_logger.log_exchange(exchange._replace(answer=answer.line, outcome=answer.outcome))
-
-
-def _to_request(incoming: Incoming, admitted: AdmittedRequest, report: ReportProgress | None = None) -> CallRequest:
-    return to_call_request(incoming.call, report)._replace(principal=admitted.principal)
 
 
 def _check_path(incoming: Incoming, path_tool: str | None) -> Incoming:
@@ -208,12 +226,6 @@ def _find_error(line: bytes, request_id: RequestId | None) -> Mapping[str, Any] 
         return None
     error: Mapping[str, Any] = json.loads(line, parse_int=parse_integer)["error"]
     return error
-
-
-def _mcp_status(error: Mapping[str, Any] | None) -> int:
-    if error is None:
-        return 200
-    return _MCP_STATUS.get(error["code"], 400)
 
 
 def _rpc_status(error: Mapping[str, Any] | None) -> int:

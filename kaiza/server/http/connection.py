@@ -1,4 +1,4 @@
-"""HTTP connections with limits on time and number, which uvicorn lacks."""
+"""HTTP connections with limits on time, number and pieces, which uvicorn and h11 lack."""
 
 import asyncio
 import socket
@@ -8,8 +8,6 @@ from typing import Any, Final
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
-
-from kaiza.server.http.request_parser import RequestParser
 
 # Time limits in seconds. Then the connection is cut.
 HANDSHAKE_SECONDS: Final = 5.0
@@ -30,6 +28,15 @@ KEEP_ALIVE_SECONDS: Final = 5
 MAX_CONNECTIONS: Final = 320
 """More than there can be calls in flight without tokens, so that other requests are answered then."""
 
+MAX_SOCKETS: Final = 512
+"""Connections and TLS handshakes that are open at a time. More than MAX_CONNECTIONS, so that one is always a handshake.
+"""
+
+MIN_PIECE_BYTES: Final = 64
+"""Average size of a body's pieces, after the first FREE_PIECES."""
+
+FREE_PIECES: Final = 1024
+
 PIECE_BYTES: Final = 1 << 14
 """Bytes that are given to the parser at a time: as many as an incomplete head may have."""
 
@@ -47,7 +54,7 @@ class BoundedConnection(H11Protocol):
         self, *arguments: Any, on_made: Callable[[int], None], on_lost: Callable[[], None], **options: Any
     ) -> None:
         super().__init__(*arguments, **options)
-        self.conn = RequestParser(PIECE_BYTES)
+        self.conn = RequestParser()
         self._on_made = on_made
         self._on_lost = on_lost
         self._receiving: object = None
@@ -169,3 +176,84 @@ class BoundedConnection(H11Protocol):
         self._receiving, self._receive_timer = receiving, None
         if receiving is not None:
             self._receive_timer = self._start_timer(seconds[state])
+
+
+class RequestParser(h11.Connection):
+    """Parser that refuses requests whose end is ambiguous, and bodies in tiny pieces."""
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER, PIECE_BYTES)
+        self._piece_count = 0
+        self._body_bytes = 0
+
+    def next_event(self) -> Any:
+        """The next part of a request. RemoteProtocolError if the request is refused."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._piece_count = self._body_bytes = 0
+            # A proxy in front of this server may see the end of such a body elsewhere (request smuggling).
+            names = {name for name, _ in event.headers}
+            if b"transfer-encoding" in names and (b"content-length" in names or event.http_version < b"1.1"):
+                raise h11.RemoteProtocolError("the end of the body is ambiguous")
+        elif isinstance(event, h11.Data):
+            # All received chunks are parsed at once: if each had one byte, this would block the server for seconds.
+            self._piece_count += 1
+            self._body_bytes += len(event.data)
+            if self._piece_count > FREE_PIECES + self._body_bytes // MIN_PIECE_BYTES:
+                raise h11.RemoteProtocolError("the body comes in tiny pieces")
+        return event
+
+
+class ListeningSocket(socket.socket):
+    """Listening socket, made from a bound one. If it has too many connections, the oldest handshake makes room."""
+
+    def __init__(self, bound: socket.socket) -> None:
+        super().__init__(fileno=bound.detach())
+        self._accepted: set[AcceptedSocket] = set()
+        self._handshakes: dict[int, AcceptedSocket] = {}
+        """Connections that can send no request yet, by descriptor, oldest first."""
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Accept a connection; ConnectionAbortedError, which the event loop ignores, if there are too many."""
+        connection, address = super().accept()
+        if len(self._accepted) >= MAX_SOCKETS:
+            # Otherwise connections that send nothing, which need no token, could keep other clients out.
+            oldest = next(iter(self._handshakes.values()), None)
+            if oldest is None:
+                connection.close()
+                raise ConnectionAbortedError
+            self._forget(oldest)
+            oldest.end()
+        accepted = AcceptedSocket(connection, self._forget)
+        self._accepted.add(accepted)
+        self._handshakes[accepted.fileno()] = accepted
+        return accepted, address
+
+    def end_handshake(self, descriptor: int) -> None:
+        """Note that requests can be sent over a connection from now on."""
+        self._handshakes.pop(descriptor, None)
+
+    def _forget(self, accepted: "AcceptedSocket") -> None:
+        self._accepted.discard(accepted)
+        if self._handshakes.get(accepted.fileno()) is accepted:
+            self._handshakes.pop(accepted.fileno())
+
+
+class AcceptedSocket(socket.socket):
+    """Accepted connection that says when it is closed."""
+
+    def __init__(self, connection: socket.socket, on_close: Callable[["AcceptedSocket"], None]) -> None:
+        super().__init__(fileno=connection.detach())
+        self._on_close = on_close
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._on_close(self)
+        super().close()
+
+    def end(self) -> None:
+        """End the connection. The event loop uses the descriptor, and closes it when it notices the end."""
+        try:
+            self.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            return  # the client has ended it already

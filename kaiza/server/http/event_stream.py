@@ -9,7 +9,7 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.responses import Response, StreamingResponse
 
-from kaiza.server.http.call_runner import CallAnswer
+from kaiza.server.call_runner import CallAnswer
 from kaiza.server.pipeline import Incoming
 
 MAX_WAITING = 16
@@ -42,7 +42,12 @@ class EventStream:
 
     def send(self, line: bytes) -> None:
         """Send the client a line before the answer."""
-        self._loop.call_soon_threadsafe(self._add, line)
+
+        def add_line() -> None:
+            self._lines.append(line)
+            self._changed.set()
+
+        self._loop.call_soon_threadsafe(add_line)
 
     async def respond(
         self, run: Coroutine[Any, Any, CallAnswer], to_response: Callable[[CallAnswer], Response]
@@ -56,10 +61,6 @@ class EventStream:
             return to_response(await work)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(self._events(first, work), media_type="text/event-stream", headers=headers)
-
-    def _add(self, line: bytes) -> None:
-        self._lines.append(line)
-        self._changed.set()
 
     async def _next_line(self, work: "Task[CallAnswer]") -> bytes | None:
         """The next line before the answer; None if the answer is next."""

@@ -7,23 +7,25 @@ import signal
 import socket
 import ssl
 import sys
-from asyncio import Future
+import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from anyio import move_on_after, to_thread
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from kaiza.server.call_runner import CallRunner
 from kaiza.server.http.admission import Admission
 from kaiza.server.http.application import Pipelines, make_http_app
-from kaiza.server.http.call_runner import CallRunner
-from kaiza.server.http.connection import HANDSHAKE_SECONDS, KEEP_ALIVE_SECONDS, BoundedConnection
-from kaiza.server.http.listening_socket import ListeningSocket
-from kaiza.server.pipeline import AppProtocol, RunLoggerProtocol
+from kaiza.server.http.connection import HANDSHAKE_SECONDS, KEEP_ALIVE_SECONDS, BoundedConnection, ListeningSocket
 from kaiza.server.serve import GC_THRESHOLD, build_app
 from kaiza.server.stdio.transport import DRAIN_SECONDS, END_SECONDS, EXIT_SECONDS
+
+if TYPE_CHECKING:
+    from kaiza.app import App
+    from kaiza.server.run_logger import RunLogger
 
 BACKLOG: Final = 128
 
@@ -37,11 +39,11 @@ class Listener(NamedTuple):
 
 
 def serve_http(
-    make_app: Callable[[], AppProtocol],
+    make_app: "Callable[[], App]",
     pipelines: Pipelines,
     admission: Admission,
     listener: Listener,
-    run_logger: RunLoggerProtocol | None = None,
+    run_logger: "RunLogger | None" = None,
 ) -> int:
     """Serve until SIGTERM or SIGINT; the exit status. A SystemError of `make_app` is raised here."""
     gc.set_threshold(GC_THRESHOLD)
@@ -53,7 +55,7 @@ class _Server:
     """The connections of one listener, from the first to the last."""
 
     def __init__(
-        self, pipelines: Pipelines, admission: Admission, listener: Listener, run_logger: RunLoggerProtocol | None
+        self, pipelines: Pipelines, admission: Admission, listener: Listener, run_logger: "RunLogger | None"
     ) -> None:
         self._pipelines = pipelines
         self._run_logger = run_logger
@@ -62,20 +64,21 @@ class _Server:
         self._state = ServerState()
         self._connection_lost = asyncio.Event()
 
-    async def serve(self, make_app: Callable[[], AppProtocol]) -> None:
+    async def serve(self, make_app: "Callable[[], App]") -> None:
         """Serve until a signal."""
         loop, signalled = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, signalled.set)
         app = await to_thread.run_sync(partial(build_app, make_app))
-        calls = CallRunner(app)
+        calls = CallRunner()
+        calls.start(app)
         config = self._configure(make_http_app(calls, self._pipelines, self._admission, self._run_logger))
         server = await self._listen(config)
         self._listener.on_listening()
         await signalled.wait()
         server.close()
         if not await self._shut_down(app, calls):
-            # A thread is stuck in a call or in closing the log: a normal exit would wait for it.
+            # A normal exit would wait for a thread that closes the log, and print the requests that it cancels.
             sys.stderr.flush()
             os._exit(0)
 
@@ -92,32 +95,38 @@ class _Server:
             backlog=BACKLOG,
         )
 
-    async def _shut_down(self, app: AppProtocol, calls: CallRunner) -> bool:
-        """End the calls and close the log; False if a thread is stuck."""
+    async def _shut_down(self, app: "App", calls: CallRunner) -> bool:
+        """End the calls and close the log; False if a call or the closing goes on."""
         began = asyncio.get_running_loop().time()
         for connection in list(self._state.connections):
             connection.shutdown()
         if not await self._wait_until_idle(calls, began + DRAIN_SECONDS):
-            calls.end_calls()
+            threading.Thread(target=calls.end_calls, name="kaiza-end", daemon=True).start()
             await self._wait_until_idle(calls, began + END_SECONDS)
         for connection in list(self._state.connections):
             connection.transport.abort()
         with move_on_after(began + EXIT_SECONDS - asyncio.get_running_loop().time()) as scope:
             await to_thread.run_sync(app.close, abandon_on_cancel=True)
-        return not scope.cancelled_caught and calls.is_idle()
+        return not scope.cancelled_caught and not calls.list_in_flight()
 
     async def _wait_until_idle(self, calls: CallRunner, end: float) -> bool:
         """Wait for the last answer to be sent; False if the time is up."""
-        with move_on_after(end - asyncio.get_running_loop().time()) as scope:
-            while awaited := self._list_awaited(calls):
-                await asyncio.wait(awaited)
+        loop, drained = asyncio.get_running_loop(), asyncio.Event()
+
+        def note_drained() -> None:
+            if not loop.is_closed():  # the process is about to exit
+                loop.call_soon_threadsafe(drained.set)
+
+        with move_on_after(end - loop.time()) as scope:
+            while self._state.tasks:
+                await asyncio.wait(self._state.tasks)
+            # Calls of clients that have disconnected, too.
+            calls.drain(note_drained)
+            await drained.wait()
             while self._state.connections:
                 self._connection_lost.clear()
                 await self._connection_lost.wait()
         return not scope.cancelled_caught
-
-    def _list_awaited(self, calls: CallRunner) -> "list[Future[Any]]":
-        return [*self._state.tasks, *calls.unanswered()]
 
     def _configure(self, app: object) -> Config:
         config = Config(

@@ -10,7 +10,7 @@ from doors import PATIENCE, call, request, until
 from http_doors import head, modern
 
 from kaiza.server.call_queue import READS, SCANS
-from kaiza.server.http.call_runner import MAX_CALL_BYTES, MAX_CALLS, MAX_CALLS_OF_TOKEN, MIN_CALLS_OF_TOKEN
+from kaiza.server.http.admission import MAX_CALL_BYTES, MAX_CALLS, MAX_CALLS_OF_TOKEN, MIN_CALLS_OF_TOKEN
 
 PLACES = SCANS.places
 
@@ -243,7 +243,9 @@ def test_a_bug_is_answered_under_the_requests_id_and_printed(door):
 
 
 @pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT"])
-def test_a_signal_lets_running_calls_end_and_closes_the_log(door, hold, fifo, signal_name):
+def test_a_signal_lets_running_calls_end_and_closes_the_log(fake, fifo, tmp_path, signal_name):
+    door = fake("no-auth", "DRAIN_SECONDS=3600", "END_SECONDS=3600", "EXIT_SECONDS=3600")
+    hold = Holds(door, fifo, tmp_path)
     hold(1)
     door.process.send_signal(getattr(signal, signal_name))
     until(lambda: not can_connect(door))

@@ -7,7 +7,7 @@ import pytest
 from doors import call
 from http_doors import modern
 
-from kaiza.server.http.call_runner import CallAnswer
+from kaiza.server.call_runner import CallAnswer
 from kaiza.server.http.event_stream import MAX_WAITING, EventStream
 
 

@@ -4,12 +4,12 @@ import socket
 
 import pytest
 
-from kaiza.server.http import listening_socket
-from kaiza.server.http.listening_socket import ListeningSocket
+from kaiza.server.http import connection
+from kaiza.server.http.connection import ListeningSocket
 
 
 def test_sockets_beyond_the_bound_are_closed_until_another_one_is(monkeypatch):
-    monkeypatch.setattr(listening_socket, "MAX_SOCKETS", 2)
+    monkeypatch.setattr(connection, "MAX_SOCKETS", 2)
     with ListeningSocket(socket.create_server(("127.0.0.1", 0))) as listening:
         clients = [socket.create_connection(listening.getsockname()) for _ in range(4)]
         accepted = [listening.accept()[0] for _ in range(2)]
@@ -28,7 +28,7 @@ def test_sockets_beyond_the_bound_are_closed_until_another_one_is(monkeypatch):
 
 
 def test_the_oldest_handshake_makes_room(monkeypatch):
-    monkeypatch.setattr(listening_socket, "MAX_SOCKETS", 3)
+    monkeypatch.setattr(connection, "MAX_SOCKETS", 3)
     with ListeningSocket(socket.create_server(("127.0.0.1", 0))) as listening:
         clients = [socket.create_connection(listening.getsockname()) for _ in range(5)]
         accepted = [listening.accept()[0] for _ in range(3)]

@@ -152,7 +152,6 @@ def test_each_of_many_concurrent_calls_is_answered_once_there_is_room_and_the_lo
     verified = dispatch.main(["audit", "verify", "--workspace", str(workspace)])
 
     assert (crowd.unexpected, crowd.statuses.total(), status) == ([], REQUESTS, 0)
-    assert crowd.refused > 0
     assert growth < MAX_GROWTH
     assert called > crowd.answered_calls
     assert verified == 0

@@ -3,7 +3,7 @@
 import h11
 import pytest
 
-from kaiza.server.http.request_parser import FREE_PIECES, RequestParser
+from kaiza.server.http.connection import FREE_PIECES, RequestParser
 
 HEAD = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -19,7 +19,7 @@ def receive(parser, count):
 
 
 def test_each_request_of_a_connection_may_have_as_many_pieces_as_the_first():
-    parser = RequestParser(1 << 14)
+    parser = RequestParser()
     for _ in range(3):
         receive(parser, FREE_PIECES)
 
@@ -28,4 +28,4 @@ def test_each_request_of_a_connection_may_have_as_many_pieces_as_the_first():
 
 def test_a_body_of_more_single_bytes_is_refused():
     with pytest.raises(h11.RemoteProtocolError):
-        receive(RequestParser(1 << 14), FREE_PIECES + 100)
+        receive(RequestParser(), FREE_PIECES + 100)

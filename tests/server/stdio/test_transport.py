@@ -11,8 +11,8 @@ from doors import PATIENCE, call, request, until
 from mcp.client.stdio import FORCE_KILL_TIMEOUT
 
 from kaiza.server.call_queue import MAX_STUCK, READS, SCANS
-from kaiza.server.stdio.pending_requests import MAX_UNSENT, MAX_UNSENT_BYTES
-from kaiza.server.stdio.transport import EXIT_SECONDS
+from kaiza.server.call_runner import IDLE_THREADS
+from kaiza.server.stdio.transport import EXIT_SECONDS, MAX_UNSENT, MAX_UNSENT_BYTES
 from kaiza.wire import framing
 
 PING = request("alive?", "ping")
@@ -581,6 +581,19 @@ def test_small_calls_do_not_wait_behind_small_ones_that_are_stuck(door, fifo):
     assert sorted(answer["id"] for answer in door.rest()) == list(range(stuck))
 
 
+def test_threads_end_when_there_is_nothing_left_for_them(door, fifo):
+    reads = READS.places + MAX_STUCK
+    door.ask(call("first", "echo"))
+    others = len(os.listdir(f"/proc/{door.process.pid}/task"))
+    door.say(*(call(number, "read_file", fifo=fifo.path) for number in range(reads)))
+    until(lambda: len(os.listdir(f"/proc/{door.process.pid}/task")) >= reads)
+    fifo.release(reads)
+    until(lambda: len(os.listdir(f"/proc/{door.process.pid}/task")) <= others + IDLE_THREADS)
+
+    assert {door.hear()["id"] for _ in range(reads)} == set(range(reads))
+    assert door.ask(call("last", "echo"))["result"]["isError"] is False
+
+
 def test_small_calls_sent_with_begin_session_do_not_wait_behind_slow_ones(door, make_fifo):
     opening, slow = make_fifo(), make_fifo()
     door.call("begin", "begin_session", fifo=opening.path)
@@ -593,12 +606,14 @@ def test_small_calls_sent_with_begin_session_do_not_wait_behind_slow_ones(door, 
     assert sorted(answer["id"] for answer in door.rest()) == list(range(30))
 
 
-def test_calls_that_wait_for_a_begin_session_expire_with_it(door, fifo):
+def test_calls_that_wait_for_a_begin_session_expire_with_it_and_are_not_run(door, fifo, tmp_path):
+    begun = tmp_path / "begun"
     door.call("begin", "begin_session", fifo=fifo.path, timeout=1)
-    door.say(call("early", "echo", timeout=0.05), call("late", "echo"))
+    door.say(call("early", "hold", fifo=fifo.path, begun=str(begun), timeout=0.05), call("late", "echo"))
     answers = [door.hear() for _ in range(3)]
     fifo.release()
 
+    assert not begun.exists()
     assert [answer["id"] for answer in answers] == ["early", "begin", "late"]
     assert [answer["result"]["isError"] for answer in answers] == [True, True, False]
     assert door.rest() == []
