@@ -12,8 +12,7 @@ from kaiza.queries.context_sources import BUILD_ACTION, SourceSet
 from kaiza.queries.workspaces import Progress
 from kaiza.render.terminal import escape
 from kaiza.store import human_decisions
-from kaiza.store.context.cache_builder import CacheBuilder
-from kaiza.store.context.cache_removal import has_cache
+from kaiza.store.context.cache_builder import CacheBuilder, has_cache
 from kaiza.store.context.source_scan import CacheBuildError, LeftOut, SourceDocument
 from kaiza.store.workspace import Workspace
 

@@ -12,7 +12,7 @@ from kaiza.domain.review.evidence import InterruptedChange
 from kaiza.domain.review.records import is_locking
 from kaiza.domain.review.report import ReviewSelection
 from kaiza.domain.timestamps import format_timestamp
-from kaiza.store.audit.record_search import member_text, read_since, search_backward, search_records
+from kaiza.store.audit.reader import member_text, read_since, search_backward, search_records
 from kaiza.store.open_changes import find_abandoned
 from kaiza.store.workspace import Workspace
 

@@ -7,9 +7,8 @@ from kaiza.domain.manifest.report import Coverage, OutsideReport
 from kaiza.domain.review.evidence import UngovernedEvidence
 from kaiza.domain.review.report import ReviewSelection
 from kaiza.queries.review_records import is_usable
-from kaiza.store.audit.record_search import member_text, search_records
-from kaiza.store.manifest import report_files
-from kaiza.store.session_manifest import MAX_SECONDS, compare_session
+from kaiza.store.audit.reader import member_text, search_records
+from kaiza.store.session_manifest import MAX_SECONDS, compare_session, load_report
 from kaiza.store.workspace import Workspace
 
 _MAX_SESSIONS = 64
@@ -70,7 +69,7 @@ def read_outside_changes(
     numbers = [counts.get("ungoverned"), counts.get("governed"), counts.get("already_there") or 0]
     if not all(type(number) is int for number in numbers):
         return None
-    saved = report_files.load_report(workspace.manifest.state_path, session_id)
+    saved = load_report(workspace.manifest.state_path, session_id)
     if saved is not None and saved.list_hash == counts["sha256"]:
         return saved
     # The file is lost, or is not the one that the log vouches for: only its counts are known.

@@ -8,7 +8,7 @@ from kaiza.domain.audit.undone_changes import iter_effective
 from kaiza.domain.change import Change
 from kaiza.domain.text import unified_diff
 from kaiza.queries.audit_log import read_backward
-from kaiza.store.audit.record_search import member_text, search_backward
+from kaiza.store.audit.reader import member_text, search_backward
 from kaiza.store.tool_view import ToolView
 from kaiza.store.workspace import Workspace
 

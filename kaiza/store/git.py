@@ -67,6 +67,7 @@ def run(
     if not _is_allowed(command, arguments):
         raise ValueError(f"git {command} is not allowed with these arguments")
     path = os.pathsep.join(trusted_path(directory))
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT_VARIABLES}
     program = shutil.which("git", path=path)
     if program is None or time.monotonic() < _unfinished.get((directory, command), 0.0):
         return None
@@ -80,7 +81,7 @@ def run(
             capture_output=True,
             check=False,
             cwd=directory,
-            env=_safe_environment(path),
+            env={**kept, **_ENVIRONMENT, "PATH": path},
             timeout=seconds,
         )
     except subprocess.TimeoutExpired:
@@ -104,13 +105,6 @@ def read_head(directory: str) -> dict[str, str] | None:
     commit, name = lines
     branch = name.removeprefix("refs/heads/")
     return {"commit": commit} if branch == name else {"commit": commit, "branch": branch[:_MAX_BRANCH]}
-
-
-def _safe_environment(path: str) -> dict[str, str]:
-    inherited = {
-        name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT_VARIABLES
-    }
-    return {**inherited, **_ENVIRONMENT, "PATH": path}
 
 
 def trusted_path(directory: str) -> Iterator[str]:

@@ -7,10 +7,11 @@ hashes in the log before it stores or reuses an object. So a running server neve
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
 from kaiza.domain.audit.record import Record
 from kaiza.domain.refusal import UndeterminedError
@@ -57,11 +58,6 @@ class _NamedHashes:
     sessions: set[str] = field(default_factory=set)
     last_seq: int = 0
 
-    def add_backward(self, records: Iterable[Record]) -> None:
-        """Take in the log, newest record first, so that a session is known before its older records."""
-        for record in records:
-            self.add(record)
-
     def add(self, record: Record) -> None:
         """Take in one record."""
         self.last_seq = max(self.last_seq, record.seq)
@@ -93,30 +89,33 @@ class ObjectCleanup:
         # Listed before the log is read: whatever is listed was announced in the log by then, if anything needs it.
         names = os.listdir(directory)  # noqa: PTH208  of a descriptor
         found = [each for name in names if (each := self._examine(name, directory)) is not None]
-        self._named.add_backward(read_records(self._workspace.root, reverse=True))
+        # Newest record first, so that a session is known before its older records.
+        for record in read_records(self._workspace.root, reverse=True):
+            self._named.add(record)
         needed = self._find_needed()
         return CleanupPlan(tuple(each for each in found if each.digest not in needed), len(names))
 
     def remove(self, plan: CleanupPlan) -> CleanupPlan:
         """Remove the planned objects that still may be; those that were removed."""
         starts = range(0, len(plan.removable), _BATCH)
-        removed = [each for start in starts for each in self._remove_batch(plan.removable[start : start + _BATCH])]
+        batches = (plan.removable[start : start + _BATCH] for start in starts)
+        log = self._workspace.log
+        removed = [each for batch in batches for each in log.run_locked(partial(self._remove_locked, batch))]
         return CleanupPlan(tuple(removed), plan.total)
 
-    def _remove_batch(self, batch: Sequence[StoredObject]) -> list[StoredObject]:
-        return self._workspace.log.run_locked(lambda: list(self._remove_locked(batch)))
-
-    def _remove_locked(self, batch: Sequence[StoredObject]) -> Iterator[StoredObject]:
+    def _remove_locked(self, batch: Sequence[StoredObject]) -> list[StoredObject]:
         for record in read_records(self._workspace.root, since_seq=self._named.last_seq + 1):
             self._named.add(record)
         needed = self._find_needed()
         directory = self._workspace.blobs.kaiza_dir.find_directory("objects")
+        removed = []
         for each in batch if directory is not None else ():
             # Looked at again: an object that is used again has a new time.
             if each.digest not in needed and self._examine(each.name, directory) is not None:
                 with suppress(OSError):  # it is gone, or something else has its name
                     os.unlink(each.name, dir_fd=directory)
-                    yield each
+                    removed.append(each)
+        return removed
 
     def _examine(self, name: str, directory: int | None) -> StoredObject | None:
         """The object with this name; None if it is none, or was touched since the time."""

@@ -1,5 +1,6 @@
 """Manifest of a session: taken when it begins, and compared with the workspace and the log when it ends."""
 
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kaiza.domain.audit.record import Record
@@ -16,9 +18,8 @@ from kaiza.domain.manifest.recorded_changes import RecordedChanges, collect_chan
 from kaiza.domain.manifest.report import Coverage, Gap, OutsideReport
 from kaiza.domain.plans import parser
 from kaiza.domain.plans.plan import is_plan_id
-from kaiza.store.audit.reader import read_records
-from kaiza.store.audit.record_search import search_records
-from kaiza.store.manifest import report_files
+from kaiza.store.audit.reader import read_records, search_records
+from kaiza.store.disk import small_files
 from kaiza.store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def end_manifest(workspace: Workspace, session_id: str, begun_at: str, now: str,
     report = compare_session(workspace, session_id, begun_at, now, seconds)
     if not workspace.binding.is_foreign:
         with suppress(OSError):  # the review then says that the list is missing; the record has its counts
-            report_files.save_report(workspace.manifest.state_path, report)
+            save_report(workspace.manifest.state_path, report)
     workspace.manifest.forget(session_id)
     return report
 
@@ -117,7 +118,8 @@ class _SessionComparison:
 
         if database is None or begin is None:
             self._gaps.add("no_manifest")
-            return ManifestReference(_time_ns(self._report.begun_at))
+            begun = datetime.fromisoformat(self._report.begun_at).timestamp()
+            return ManifestReference(int(begun * 1000) * 1_000_000)
         scan = database.scan(begin.scan)
         if scan is None or scan.ended_ns is None:
             self._gaps.add("begin_unfinished")
@@ -128,12 +130,15 @@ class _SessionComparison:
 
     def _classify(self, live: "LiveComparison", begin: "SessionBegin | None") -> Comparison:
         """Compare with the records up to now, also with those that were appended during the walk."""
-        seen = list(self._read_changes(begin))
+        begin_seq = begin.seq if begin else self._find_begin()
+        seen = list(self._read_from(begin_seq))
         looked_at = seen[-1]["seq"] if seen else 0
         touched = {path.encode(errors="surrogateescape") for path in collect_changes(seen, looked_at).steps}
-        differences = live.iterate(frozenset(filter(_is_path, touched)))
+        # A log that came with a clone may name anything as a path.
+        sound = {path for path in touched if {b"", b".", b".."}.isdisjoint(path.split(b"/")) and b"\0" not in path}
+        differences = live.iterate(frozenset(sound))
         held = list(islice(differences, _MAX_HELD))
-        later = self._read_from(looked_at) if looked_at else self._read_changes(begin)
+        later = self._read_from(looked_at or begin_seq)
         recorded = collect_changes([*seen, *later], looked_at)
         self._add_decisions(held, recorded)
         self._add_set_aside(held, recorded)
@@ -153,9 +158,6 @@ class _SessionComparison:
         self._add_decisions(differences, recorded)
         self._add_set_aside(differences, recorded)
         return comparison.compare(differences, recorded)
-
-    def _read_changes(self, begin: "SessionBegin | None") -> Iterator[Record]:
-        return self._read_from(begin.seq if begin else self._find_begin())
 
     def _read_from(self, seq: int) -> Iterator[Record]:
         """The records after a number that may explain a difference."""
@@ -201,10 +203,30 @@ def _may_explain(record: Record) -> bool:
     return record.kind in ("intent", "recovery", "person", "plan")
 
 
-def _is_path(path: bytes) -> bool:
-    """Whether a recorded path is one below the root; a log that came with a clone may name anything."""
-    return all(part not in (b"", b".", b"..") and b"\0" not in part for part in path.split(b"/"))
+REPORTS = "outside"
+"""Directory of the reports of ended sessions, one file each. The log's record has the hash of the list."""
+_MAX_BYTES = 64 << 20
+_SESSION_ID = re.compile(r"[0-9a-f-]{36}")
 
 
-def _time_ns(timestamp: str) -> int:
-    return int(datetime.fromisoformat(timestamp).timestamp() * 1000) * 1_000_000
+def save_report(state_path: Path, report: OutsideReport) -> None:
+    """Save a session's report, durable when this returns, in place of an older one. OSError if that fails."""
+    if not _SESSION_ID.fullmatch(report.session_id):
+        return
+    directory = state_path / REPORTS
+    directory.mkdir(mode=0o700, exist_ok=True)
+    # ASCII: a file name may have bytes that are not UTF-8, which JSON can carry only as escapes.
+    content = json.dumps(report.as_json(), separators=(",", ":"))
+    small_files.replace(directory / f"{report.session_id}.json", content.encode("ascii"), durable=True)
+
+
+def load_report(state_path: Path, session_id: str) -> OutsideReport | None:
+    """The saved report of a session; None if there is none that can be read."""
+    if not _SESSION_ID.fullmatch(session_id):
+        return None
+    try:
+        content = small_files.read(state_path / REPORTS / f"{session_id}.json", _MAX_BYTES)
+        report = OutsideReport.from_json(json.loads(content))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    return report if report.session_id == session_id else None

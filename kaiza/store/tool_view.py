@@ -244,7 +244,7 @@ class ToolView:
         from kaiza.store.files import tree_walk  # noqa: PLC0415  needed by tools that walk only
 
         workspace = self.workspace
-        return tree_walk.walk(
+        return tree_walk.TreeWalk(
             workspace.files,
             start,
             include_ignored=include_ignored,

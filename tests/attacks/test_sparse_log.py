@@ -12,7 +12,7 @@ from scenes import bind, make_ready
 
 from kaiza.app import App
 from kaiza.cli import dispatch
-from kaiza.store.audit import reader, record_search
+from kaiza.store.audit import reader
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.disk import byte_io
 
@@ -47,8 +47,7 @@ def root(workspace, request, monkeypatch):
         assert budget[0] > 0, "the hole is being read"
         return content
 
-    for module in (reader, record_search):
-        monkeypatch.setattr(module, "read_range", read_range)
+    monkeypatch.setattr(reader, "read_range", read_range)
     return workspace
 
 

@@ -7,7 +7,7 @@ import pytest
 from agents import plan
 from scenes import records
 
-from kaiza.store.documents import scope_count
+from kaiza.store.documents import scope_preview
 
 SCOPE = '{modify: ["**"], create: ["**"]}'
 
@@ -40,13 +40,13 @@ def finish_counts():
 def slow_counts(monkeypatch):
     """Counts in the background begin when the event is set."""
     begin = threading.Event()
-    counting = scope_count.ScopeCounts._count
+    counting = scope_preview.ScopeCounts._count
 
     def wait_and_count(*arguments):
         begin.wait()
         counting(*arguments)
 
-    monkeypatch.setattr(scope_count.ScopeCounts, "_count", wait_and_count)
+    monkeypatch.setattr(scope_preview.ScopeCounts, "_count", wait_and_count)
     yield begin
     begin.set()
 
@@ -59,7 +59,7 @@ def test_the_seal_of_a_small_workspace_has_the_number_of_files(app, workspace):
 
 
 def test_the_first_change_in_a_large_workspace_waits_for_no_count_and_the_number_follows(app, workspace, slow_counts):
-    fill(workspace, scope_count.MAX_FOREGROUND_ENTRIES)
+    fill(workspace, scope_preview.MAX_FOREGROUND_ENTRIES)
     approved = write_first(app, workspace)
 
     assert plan_details(workspace) == [{"how": "edited", "approved_by": None, "files": None, "counted": False}]
@@ -71,7 +71,7 @@ def test_the_first_change_in_a_large_workspace_waits_for_no_count_and_the_number
     assert count["detail"] == {
         "how": "edited",
         "approved_by": None,
-        "files": scope_count.MAX_FOREGROUND_ENTRIES + 1,  # with the file that the change created
+        "files": scope_preview.MAX_FOREGROUND_ENTRIES + 1,  # with the file that the change created
         "counted": True,
         "seal_seq": seal["seq"],
     }
@@ -80,9 +80,9 @@ def test_the_first_change_in_a_large_workspace_waits_for_no_count_and_the_number
 
 
 def test_a_count_that_the_end_of_the_server_stops_is_recorded_nowhere(make_app, workspace, slow_counts, monkeypatch):
-    monkeypatch.setattr(scope_count, "_STOP_SECONDS", 0)
-    monkeypatch.setattr(scope_count, "_BURST_SECONDS", 60)  # so that the count itself does not notice
-    fill(workspace, scope_count.MAX_FOREGROUND_ENTRIES + 1)
+    monkeypatch.setattr(scope_preview, "_STOP_SECONDS", 0)
+    monkeypatch.setattr(scope_preview, "_BURST_SECONDS", 60)  # so that the count itself does not notice
+    fill(workspace, scope_preview.MAX_FOREGROUND_ENTRIES + 1)
     app = make_app(workspace)
     write_first(app, workspace)
     counts = app.services.workspaces[os.path.realpath(workspace)].scope_counts
@@ -94,7 +94,7 @@ def test_a_count_that_the_end_of_the_server_stops_is_recorded_nowhere(make_app, 
 
 
 def test_a_deterministic_log_has_no_record_of_a_later_count(make_app, workspace):
-    fill(workspace, scope_count.MAX_FOREGROUND_ENTRIES + 1)
+    fill(workspace, scope_preview.MAX_FOREGROUND_ENTRIES + 1)
     write_first(make_app(workspace, deterministic=True), workspace)
     finish_counts()
 

@@ -8,8 +8,8 @@ from scenes import records
 
 from kaiza.domain.audit.record import Record
 from kaiza.queries.review_ungoverned import read_outside_changes
+from kaiza.store import session_manifest
 from kaiza.store.disk import state_dir
-from kaiza.store.manifest import report_files
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def end(app, session_id, root):
 
 
 def saved_path(root, session_id):
-    return state_dir.path_of(str(root)) / report_files.DIRECTORY / f"{session_id}.json"
+    return state_dir.path_of(str(root)) / session_manifest.REPORTS / f"{session_id}.json"
 
 
 def test_an_open_session_is_compared_now(begun, changed):

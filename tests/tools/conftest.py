@@ -97,7 +97,7 @@ class Reader:
         return self.workspace.stat(path, lambda _real: None)
 
     def walk(self, start, *, include_ignored, over, since=""):
-        return tree_walk.walk(self.workspace, start, include_ignored=include_ignored, over=over, since=since)
+        return tree_walk.TreeWalk(self.workspace, start, include_ignored=include_ignored, over=over, since=since)
 
     def is_unreadable(self, path):
         return is_unreadable(path)

@@ -6,7 +6,6 @@ __all__ = [
     "determinism",
     "log_file",
     "reader",
-    "record_search",
     "verification.accept",
     "verification.verify",
 ]

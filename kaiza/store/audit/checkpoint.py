@@ -77,7 +77,9 @@ class Checkpoint:
         own = self._own_value
         if own is not None and (own.epoch, own.head.seq) >= (epoch, head.seq):
             return None
-        return _prepare_write(head, epoch, own.write_count + 1 if own else 0)
+        write_count = own.write_count + 1 if own else 0
+        slot = _SLOT.pack(_MAGIC, write_count, epoch, head.seq, head.size, bytes.fromhex(head.entry_hash))
+        return PreparedWrite(CheckpointValue(head, epoch, write_count), slot + _CHECKSUM.pack(crc32(slot)))
 
     def write(self, prepared: PreparedWrite) -> None:
         """Write a slot. The caller has made its head durable."""
@@ -159,11 +161,6 @@ class Checkpoint:
         if self._lock is not None:
             self._lock.close()
         self._lock, self._descriptor, self._own_value = None, -1, None
-
-
-def _prepare_write(head: LogHead, epoch: int, write_count: int) -> PreparedWrite:
-    slot = _SLOT.pack(_MAGIC, write_count, epoch, head.seq, head.size, bytes.fromhex(head.entry_hash))
-    return PreparedWrite(CheckpointValue(head, epoch, write_count), slot + _CHECKSUM.pack(crc32(slot)))
 
 
 def _newest_slot(content: bytes) -> CheckpointValue | None:

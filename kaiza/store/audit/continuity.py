@@ -163,8 +163,11 @@ class ContinuityCheck:
             self.restart()
         self.follower.advance(file, size)
         problem = self._find_problem(file, size) if self.follower.is_sound else mark
-        if isinstance(problem, TornTail):
-            problem = self._handle_torn_tail(file, problem, repair=repair)
+        if isinstance(problem, TornTail) and repair:
+            self.pending_records.append(damage_mark.set_aside_torn_tail(self._root, file, problem))
+            problem = None
+        elif isinstance(problem, TornTail):
+            problem = Verdict("torn_tail", self.follower.chain.seq, self.head, None, anchored=False)
         elif problem is not None:
             self._mark_damage(problem)
             self.follower.advance_damaged(file, size)
@@ -200,12 +203,6 @@ class ContinuityCheck:
         )
         self._required_head, self._needs_full_check = None, False
         return found or rest
-
-    def _handle_torn_tail(self, file: LogFile, torn: TornTail, *, repair: bool) -> Verdict | None:
-        if not repair:
-            return Verdict("torn_tail", self.follower.chain.seq, self.head, None, anchored=False)
-        self.pending_records.append(damage_mark.set_aside_torn_tail(self._root, file, torn))
-        return None
 
     def _remember_delivered(self) -> None:
         head = self.follower.observed_head

@@ -30,7 +30,11 @@ def prepare_record(body: Body, seq: int, *, wanted: bool | None, state: AuditSta
 
 def require_mode(root: str, *, deterministic: bool) -> None:
     """BOOTSTRAP_FAILURE if the first record of the log is of the other kind."""
-    if _find_mode(root) in (None, deterministic):
+    try:
+        first = next(read_records(root), None)
+    except (OSError, errors.SystemError):
+        return  # the next append reports that the log cannot be read
+    if first is None or is_deterministic(first) == deterministic:
         return
     advice = (
         f"Serve the workspace without {_FLAG}, or use a workspace whose log is empty."
@@ -61,15 +65,6 @@ def lock_roots(roots: Iterable[str]) -> list[FileLock]:
                 human_message=f"Another server with {_FLAG} serves this workspace. Stop it first.",
             )
     return locks
-
-
-def _find_mode(root: str) -> bool | None:
-    """Whether the log is deterministic; None if it is empty or cannot be read, which the next append reports."""
-    try:
-        first = next(read_records(root), None)
-    except (OSError, errors.SystemError):
-        return None
-    return None if first is None else is_deterministic(first)
 
 
 def _with(*, flag: bool) -> str:

@@ -9,9 +9,9 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kaiza.domain import errors
 from kaiza.domain.audit import record
@@ -53,7 +53,6 @@ class AuditLog:
         follow: Callable[[Record], None],
         start: LogHead | None = None,
         stamp: Callable[[Body, int], Body] = lambda body, _seq: body,
-        sync_every: bool = False,
         lock_seconds: float = lock_timeouts.LOG,
     ) -> None:
         self._root = root
@@ -63,7 +62,8 @@ class AuditLog:
         self._durability = Durability(directory, self._damage_mark, lock_seconds)
         self._continuity = ContinuityCheck(root, follow, start, Checkpoint(directory), self._damage_mark)
         self._stamp = stamp
-        self._sync_every = sync_every
+        self.sync_every = False
+        """Whether each record is fsynced before its append returns."""
         self._lock_seconds = lock_seconds
         self._thread_lock = threading.Lock()  # protects `_file`, `_continuity` and `_directory`
         self._file: LogFile | None = None
@@ -78,17 +78,9 @@ class AuditLog:
         AUDIT_LOG_FAILED: not written, or not certain to be durable. SELF_AUDIT_FAILURE: the log is damaged, and the
         record is a durable one of a change; all other records are still appended to a damaged log.
         """
-        durable = durable or self._sync_every
+        durable = durable or self.sync_every
         if durable:
             self._durability.raise_if_failed()
-        written, position = self._append_locked(compose, durable=durable)
-        if durable:
-            self._durability.sync_now(position)
-        else:
-            self._durability.sync_soon(position)
-        return written
-
-    def _append_locked(self, compose: Callable[[], Body], *, durable: bool) -> tuple[Record, LogPosition]:
         with self._thread_locked() as deadline:
             file, size = self._lock_file(deadline, create=True)
             try:
@@ -98,7 +90,12 @@ class AuditLog:
                 self.background_check.note_append(before, LogStamp.from_stat(file.stat()))
             finally:
                 self._unlock_file(file)
-            return written, self._log_position(file, damage)
+            position = self._log_position(file, damage)
+        if durable:
+            self._durability.sync_now(position)
+        else:
+            self._durability.sync_soon(position)
+        return written
 
     def follow(self) -> None:
         """Pass on what other processes have appended so far."""
@@ -295,7 +292,8 @@ class AuditLog:
             self._write_record(file, self._continuity.pending_records[0])
             del self._continuity.pending_records[0]
         body = compose()
-        if durable and _is_change_record(body) and (verdict := self.damage()) is not None:
+        is_change = body["kind"] in ("intent", "plan") or (body["kind"] == "call" and bool(body["changes"]))
+        if durable and is_change and (verdict := self.damage()) is not None:
             raise _damage_error(verdict)
         return self._write_record(file, body)
 
@@ -318,7 +316,3 @@ def _damage_error(verdict: str) -> errors.SystemError:
         human_message="The audit log is damaged, so changes are refused. Ask a person to run 'kaiza audit verify'.",
         cause={"verdict": verdict},
     )
-
-
-def _is_change_record(body: Mapping[str, Any]) -> bool:
-    return body["kind"] in ("intent", "plan") or (body["kind"] == "call" and bool(body["changes"]))

@@ -146,7 +146,9 @@ class AuditDirectory:
         self._path = f"{root}/{LOG_DIRECTORY}"
         self._descriptor = -1
         # Taken now, because changes go to the directory that was open at the start, whatever has its name later.
-        self._root_status = _stat_root(root)
+        self._root_status: os.stat_result | None = None
+        with suppress(OSError):
+            self._root_status = os.stat(root)  # noqa: PTH116  as below
         self._status: os.stat_result | None = None
 
     @property
@@ -176,12 +178,6 @@ class AuditDirectory:
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor, self._status = -1, None
-
-
-def _stat_root(root: str) -> os.stat_result | None:
-    with suppress(OSError):
-        return os.stat(root)  # noqa: PTH116  as below
-    return None
 
 
 def _is_same_file(known: os.stat_result, path: str, *, follow_symlinks: bool = True) -> bool:
@@ -218,7 +214,10 @@ def open_for_append(root: str, *, create: bool = False) -> LogFile | None:
         # The sync of a record does not cover the log's name. An empty log may just have been created, by this process
         # or by one that crashed before it came here.
         if file.size() == 0:
-            _sync_directory(directory)
+            try:
+                os.fsync(directory)
+            except OSError as refused:
+                raise log_error(refused) from refused
     return file
 
 
@@ -234,13 +233,6 @@ def _open_descriptor(directory: int, flags: int) -> int | None:
         return os.open(LOG_NAME, flags, 0o600, dir_fd=directory)
     except FileNotFoundError:
         return None
-    except OSError as refused:
-        raise log_error(refused) from refused
-
-
-def _sync_directory(directory: int) -> None:
-    try:
-        os.fsync(directory)
     except OSError as refused:
         raise log_error(refused) from refused
 

@@ -151,7 +151,7 @@ class ProjectionBuild:
         """Read the log to its end; False if it was replaced or is damaged, and has to be read again."""
         # First of all the end of the log is compared with the checkpoint: of a log that was replaced nothing is saved.
         self._log.catch_up()
-        descriptor = None if log_file.is_absent(self._source.root) else log_file.open_for_reading(self._source.root)
+        descriptor = log_file.open_for_reading(self._source.root)
         state, head = (AuditState(), None) if self.ignores_snapshot else self._source.load()
         reading = _Reading(descriptor, state, self._source.apply_to(state, self._source.restricted_seq), head)
         try:
@@ -207,14 +207,15 @@ class ProjectionBuild:
     def _is_damage_confirmed(self) -> bool:
         """Whether the log is damaged, and not just replaced while it was read. Marks the damage."""
         if self._damage_mark.read() is None:
-            found = compute_verdict(self._source.root, self._source.state_path, self._report_verification, alone=True)
+
+            def report(done: int, total: int) -> None:
+                self.progress = (done, total)
+                self._require_running()
+
+            found = compute_verdict(self._source.root, self._source.state_path, report, alone=True)
             if is_damage(found.verdict):
                 self._damage_mark.save(found)
         return self._damage_mark.read() is not None
-
-    def _report_verification(self, done: int, total: int) -> None:
-        self.progress = (done, total)
-        self._require_running()
 
     def _save(self, reading: "_Reading") -> None:
         """Save what was read so far, unless another process has saved more. Best effort."""

@@ -1,15 +1,19 @@
 """Reader of the log: lines, and the records in them, lazily, from a number on or backwards from the end.
 
-Lines that hold no record are skipped; nothing is verified here. Memory is bounded whatever the file contains.
+Lines that hold no record are skipped; nothing is verified here. Memory is bounded whatever the file contains. Records
+that contain a text are searched in blocks of bytes, without parsing the others: a second for several million records.
+The text may match more than the member that is meant, so the caller checks the records.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from itertools import chain
 
 import orjson
 
+from kaiza.domain.audit import canonical_json
 from kaiza.domain.audit.hash_chain import MAX_LINE_BYTES
 from kaiza.domain.audit.record import Record
 from kaiza.domain.audit.recorded_names import restore_names
@@ -67,12 +71,9 @@ def last_line(descriptor: int, end: int) -> bytes:
 
 def read_records(root: str, *, since_seq: int = 1, reverse: bool = False) -> Iterator[Record]:
     """Records in the log, `entry_hash` included, up to the end it has when the first is asked for."""
-    if log_file.is_absent(root):
-        return
-    descriptor = log_file.open_for_reading(root)
-    if descriptor is None:
-        return
-    try:
+    with _opened_log(root) as descriptor:
+        if descriptor is None:
+            return
         size = os.fstat(descriptor).st_size
         start = find_offset(descriptor, size, lambda record: record.seq < since_seq) if since_seq > 1 else 0
         lines = _read_lines_reversed(descriptor, start, size) if reverse else read_lines(descriptor, start, size)
@@ -80,8 +81,17 @@ def read_records(root: str, *, since_seq: int = 1, reverse: bool = False) -> Ite
             record = parse_record(line)
             if record is not None and (since_seq <= 1 or record.seq >= since_seq):
                 yield record
+
+
+@contextmanager
+def _opened_log(root: str) -> Iterator[int | None]:
+    """Descriptor of the log; None if there is none."""
+    descriptor = log_file.open_for_reading(root)
+    try:
+        yield descriptor
     finally:
-        os.close(descriptor)
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def find_offset(descriptor: int, size: int, is_before: Callable[[Record], bool]) -> int:
@@ -133,3 +143,92 @@ def parse_record(line: bytes) -> Record | None:
         return None
     # Few records have a detail, and the others no names to restore.
     return restore_names(Record(members)) if members.get("detail") else Record(members)
+
+
+def member_text(name: str, value: str) -> bytes:
+    """A member as the log writes it. Without its last quote it matches every value that begins so."""
+    recorded, _ = canonical_json.to_recordable(value)
+    return orjson.dumps({name: recorded})[1:-1]
+
+
+def search_records(root: str, texts: Sequence[bytes], *, since_seq: int = 1) -> Iterator[tuple[bytes, Record]]:
+    """Lines with one of the texts and the records in them, oldest first."""
+    with _opened_log(root) as descriptor:
+        if descriptor is None:
+            return
+        end = os.fstat(descriptor).st_size
+        start = find_offset(descriptor, end, lambda record: record.seq < since_seq) if since_seq > 1 else 0
+        for line in _matching_lines(descriptor, start, end, texts):
+            record = parse_record(line)
+            if record is not None and record.seq >= since_seq:
+                yield line, record
+
+
+def read_since(root: str, timestamp: str) -> Iterator[tuple[bytes, Record]]:
+    """Lines and records from about this time on. Some before it are among them; times need not be in order."""
+    with _opened_log(root) as descriptor:
+        if descriptor is None:
+            return
+        end = os.fstat(descriptor).st_size
+        start = find_offset(descriptor, end, lambda record: record.timestamp < timestamp)
+        for line in read_lines(descriptor, start, end):
+            record = parse_record(line)
+            if record is not None:
+                yield line, record
+
+
+def search_backward(root: str, text: bytes) -> Iterator[Record]:
+    """Records with a text, newest first."""
+    with _opened_log(root) as descriptor:
+        if descriptor is None:
+            return
+        for part in _blocks_backward(descriptor, os.fstat(descriptor).st_size):
+            for line in reversed(split_lines(part)) if text in part else ():
+                record = parse_record(line) if text in line else None
+                if record is not None:
+                    yield record
+
+
+def _blocks_backward(descriptor: int, end: int) -> Iterator[bytes]:
+    """Blocks of whole lines, the last one first."""
+    rest = b""
+    while end > 0:
+        begin = max(0, end - BLOCK_BYTES)
+        whole = read_range(descriptor, begin, end) + rest
+        cut = whole.find(b"\n") + 1 if begin else 0
+        if cut or not begin:
+            yield whole[cut:]
+            rest = whole[:cut]
+        else:
+            rest = whole[:MAX_LINE_BYTES]
+        end = begin if len(rest) < MAX_LINE_BYTES else last_data_end(descriptor, begin)
+
+
+def _matching_lines(descriptor: int, start: int, end: int, texts: Sequence[bytes]) -> Iterator[bytes]:
+    rest = b""
+    while start < end:
+        block = read_range(descriptor, start, min(end, start + BLOCK_BYTES))
+        if not block:
+            break
+        start += len(block)
+        whole = rest + block
+        cut = whole.rfind(b"\n") + 1
+        yield from _lines_in(whole, cut, texts)
+        rest = whole[cut:][:MAX_LINE_BYTES]
+        if len(rest) >= MAX_LINE_BYTES:
+            start = next_data(descriptor, start, end)  # a hole of a sparse file has no line to find
+    yield from _lines_in(rest, len(rest), texts)
+
+
+def _lines_in(block: bytes, end: int, texts: Sequence[bytes]) -> Iterator[bytes]:
+    """The lines before `end` that have one of the texts, in order."""
+    starts: set[int] = set()
+    for text in texts:
+        at = block.find(text, 0, end)
+        while at >= 0:
+            starts.add(block.rfind(b"\n", 0, at) + 1)
+            following = block.find(b"\n", at, end)
+            at = -1 if following < 0 else block.find(text, following, end)
+    for begin in sorted(starts):
+        following = block.find(b"\n", begin, end)
+        yield block[begin:] if following < 0 else block[begin : following + 1]

@@ -163,7 +163,8 @@ def compare_with_head(chain: Chain, descriptor: int, known: LogHead | None) -> V
     if known is None:
         return None
     if known.seq > chain.seq:
-        return _cut_off_verdict(chain)
+        fault = ChainFault(chain.seq + 1, "dropped", chain.size)
+        return Verdict("cut_off", chain.seq, chain.head, fault, anchored=False)
     if known.size <= chain.size and is_record_line(last_line(descriptor, known.size), known.seq, known.entry_hash):
         return None
     fault = ChainFault(known.seq, "edited", min(known.size, chain.size))
@@ -191,8 +192,3 @@ def _parse_or_none(line: bytes) -> Record | None:
     except InvalidLineError:
         return None
     return record if type(record.members.get("seq")) is int else None
-
-
-def _cut_off_verdict(chain: Chain) -> Verdict:
-    fault = ChainFault(chain.seq + 1, "dropped", chain.size)
-    return Verdict("cut_off", chain.seq, chain.head, fault, anchored=False)

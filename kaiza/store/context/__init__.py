@@ -1,3 +1,3 @@
 """Context caches on disk, in `.kaiza/context/`: builds, reads and removes them."""
 
-__all__ = ["cache_builder", "cache_files", "cache_removal", "source_scan"]
+__all__ = ["cache_builder", "cache_files", "source_scan"]

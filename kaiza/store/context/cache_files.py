@@ -39,7 +39,10 @@ class OpenCache(OwnedDescriptor):
         index = _read_file(self.fd, cache_format.INDEX, cache_format.MAX_MANIFEST_BYTES)
         cache_format.require_index(index, manifest.entries)
         # One name more than there are entries shows that there are too many.
-        if set(self._document_names(len(manifest.entries) + 1)) != {entry.file_name for entry in manifest.entries}:
+        most = len(manifest.entries) + 1
+        with self._open_documents() as documents, _as_cache_errors(), os.scandir(documents.fd) as entries:
+            names = {each.name for each in islice(entries, most)}
+        if names != {entry.file_name for entry in manifest.entries}:
             raise cache_invalid("files")
         return manifest
 
@@ -66,10 +69,6 @@ class OpenCache(OwnedDescriptor):
     def _open_documents(self) -> OwnedDescriptor:
         with _as_cache_errors():
             return OwnedDescriptor(small_files.open_directory(cache_format.DOCUMENTS, self.fd))
-
-    def _document_names(self, most: int) -> list[str]:
-        with self._open_documents() as documents, _as_cache_errors(), os.scandir(documents.fd) as entries:
-            return [each.name for each in islice(entries, most)]
 
 
 @dataclass(frozen=True, slots=True)

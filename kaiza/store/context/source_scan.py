@@ -76,7 +76,7 @@ def scan_source(
 
 
 def _walk_matches(source: Source, glob: Glob, *, include_ignored: bool) -> Iterator[tree_walk.WalkedEntry]:
-    with tree_walk.walk(source.files, source.start, include_ignored=include_ignored, over=lambda: False) as entries:
+    with tree_walk.TreeWalk(source.files, source.start, include_ignored=include_ignored, over=lambda: False) as entries:
         for entry in entries:
             if entry.type != "directory" and glob.matches_text(_relative_name(source, entry.path)):
                 yield entry

@@ -17,7 +17,11 @@ MAX_WALKED = 500_000
 def find_nested_path(files: ConfinedRoot, path: RelPath) -> NestedPath | None:
     """The workspace below the root that the path controls, or would control once there is a file at the path."""
     for directory in nested_names.possible_workspaces(path):
-        for same in _find_spellings(files, directory):
+        # The directories on disk that another file system could take for this one.
+        found = [ROOT]
+        for part in directory.parts:
+            found = [above / name for above in found for name in _list_names(files, above) if _is_same(name, part)]
+        for same in found:
             if is_workspace(files, same):
                 return NestedPath(path, same, is_new=False)
     new = nested_names.find_new_workspace(path)
@@ -28,7 +32,7 @@ def find_workspaces(files: ConfinedRoot, progress: Callable[[int, int], None]) -
     """All workspaces below the root, and whether the whole tree was searched; ignored directories too."""
     from kaiza.store.files import tree_walk  # noqa: PLC0415  a server does not need it
 
-    with tree_walk.walk(files, ROOT, include_ignored=True, over=lambda: walk.visited_count >= MAX_WALKED) as walk:
+    with tree_walk.TreeWalk(files, ROOT, include_ignored=True, over=lambda: walk.visited_count >= MAX_WALKED) as walk:
         found = []
         for entry in walk:
             progress(walk.visited_count, 0)
@@ -54,7 +58,8 @@ def is_workspace(files: ConfinedRoot, directory: RelPath) -> bool:
                 if any(skeleton(each) == protected_names.LOG_NAME for each in _list_names(files, directory / name)):
                     return True
             case "plans":
-                if _has_plan(files, directory / name):
+                plans = [each for each in _list_names(files, directory / name) if nested_names.is_plan_name(each)]
+                if any(is_plan(_read_file(files, directory / name / each)) for each in plans[:MAX_PLANS]):
                     return True
     return False
 
@@ -63,19 +68,6 @@ def is_plan(content: bytes) -> bool:
     """Whether the plan reader takes the content for a plan, sound or with errors."""
     parsed = parser.parse(content)
     return parsed.plan is not None or "kaiza_plan" in parsed.scalars
-
-
-def _has_plan(files: ConfinedRoot, directory: RelPath) -> bool:
-    names = [name for name in _list_names(files, directory) if nested_names.is_plan_name(name)]
-    return any(is_plan(_read_file(files, directory / name)) for name in names[:MAX_PLANS])
-
-
-def _find_spellings(files: ConfinedRoot, directory: RelPath) -> Sequence[RelPath]:
-    """The directories on disk that another file system could take for this one."""
-    found = [ROOT]
-    for part in directory.parts:
-        found = [above / name for above in found for name in _list_names(files, above) if _is_same(name, part)]
-    return found
 
 
 def _is_same(name: str, other: str) -> bool:

@@ -100,7 +100,9 @@ class PlanFiles:
             read = self._read_bytes(plan_id)
             if read is not None and read.plan_hash == plan_hash:
                 if self._id_by_hash.get(plan_hash) != plan_id:
-                    self._id_by_hash = _add_bounded(self._id_by_hash, plan_hash, plan_id)
+                    # A new dictionary, less the oldest entry: other threads may be reading this one.
+                    latest = list(self._id_by_hash.items())[-_MAX_HASHES:]
+                    self._id_by_hash = {**dict(latest), plan_hash: plan_id}
                 return self._parse_cached(plan_id, read)
         return None
 
@@ -241,11 +243,6 @@ class _PlanBytes(NamedTuple):
     content: bytes
     plan_hash: str
     stamp: tuple[int, ...]
-
-
-def _add_bounded(cache: dict[str, str], key: str, value: str) -> dict[str, str]:
-    """The cache with one more entry, less the oldest. A new dictionary: other threads may be reading this one."""
-    return {**dict(list(cache.items())[-_MAX_HASHES:]), key: value}
 
 
 def _stamp_of(directory: OpenDirectory, name: str) -> tuple[int, ...]:

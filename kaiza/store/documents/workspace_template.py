@@ -51,7 +51,13 @@ Real plans are drafted by the agent (`save_plan`) or by you; delete this one whe
 
 def find_missing(root: Path) -> tuple[list[Path], list[ConfigChange]]:
     """Missing directories and files; ConfigFileError if something else has the name of a directory."""
-    directories = [root.joinpath(*parts) for parts in DIRECTORIES if _is_directory_missing(root, parts)]
+    directories = []
+    for parts in DIRECTORIES:
+        path = root.joinpath(*parts)
+        if path.is_symlink() or (path.exists() and not path.is_dir()):
+            raise ConfigFileError("/".join(parts), ConfigError("This is not a directory. Rename or remove it"))
+        if not path.exists():
+            directories.append(path)
     files = [_missing_file(root, ("audit", ".gitignore"), GITIGNORE_CONTENT)]
     if not any(root.joinpath("plans").glob("*.md")):
         files.append(_missing_file(root, ("plans", f"{EXAMPLE_PLAN_ID}.md"), example_plan(datetime.now(UTC))))
@@ -67,13 +73,6 @@ def is_unused(root: Path) -> bool:
 def example_plan(now: datetime) -> bytes:
     """Content of the example plan, a draft."""
     return _EXAMPLE_TEXT.format(created=now.strftime("%Y-%m-%dT%H:%M:%SZ")).encode()
-
-
-def _is_directory_missing(root: Path, parts: tuple[str, ...]) -> bool:
-    path = root.joinpath(*parts)
-    if path.is_symlink() or (path.exists() and not path.is_dir()):
-        raise ConfigFileError("/".join(parts), ConfigError("This is not a directory. Rename or remove it"))
-    return not path.exists()
 
 
 def _missing_file(root: Path, parts: tuple[str, ...], content: bytes) -> ConfigChange | None:

@@ -4,19 +4,21 @@ Paths are resolved relative to a descriptor of the root, by `openat2` or by the 
 """
 
 import errno
+import heapq
 import os
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Protocol, TypeVar
 
 from kaiza.domain.paths.rel_path import ROOT, FileEntry, FileKind, RelPath
+from kaiza.domain.paths.repository_names import BARE_REPOSITORY, is_in_repository, possible_bare_repositories
 from kaiza.store.disk.byte_io import file_stamp
 from kaiza.store.files import openat2
-from kaiza.store.files.directory_cache import DirectoryCache
 from kaiza.store.files.nofollow_walk import NoFollowResolver
 from kaiza.store.files.os_errors import not_regular_file_error, to_system_error
 from kaiza.store.files.resolved import OwnedDescriptor, ResolvedPath
@@ -49,14 +51,15 @@ class OpenDirectory(OwnedDescriptor):
     """A directory opened for listing."""
 
     real: RelPath
-    _cache: DirectoryCache = field(repr=False)
 
     def names(self, after: str = "", most: int = sys.maxsize) -> Sequence[str]:
         """At most `most` names in sorted order, those after a given name; no entry is read."""
         try:
-            return self._cache.names_after(self.fd, after, most)
+            names = [name for name in os.listdir(self.fd) if name > after]  # noqa: PTH208  by descriptor
         except OSError as error:
             raise to_system_error(error, self.real, missing="PATH_NOT_FOUND") from error
+        # A page of a large directory: to find the next thousand names takes a fraction of sorting all of them.
+        return sorted(names) if most >= len(names) else heapq.nsmallest(most, names)
 
     def stat_entry(self, name: str) -> FileEntry | None:
         """Type, size and time of one entry, of a link itself; None where it is gone."""
@@ -108,8 +111,8 @@ class ConfinedRoot(OwnedDescriptor):
         except OSError as error:
             raise to_system_error(error, ROOT, missing="PATH_NOT_FOUND") from error
         self.root = root
-        self._directory_cache = DirectoryCache()
-        self._resolver = _choose_resolver(self.fd, resolver)
+        is_portable = resolver == "walk" or (resolver is None and not openat2.is_supported(self.fd))
+        self._resolver: Resolver = NoFollowResolver(self.fd) if is_portable else openat2.KernelResolver(self.fd)
 
     @property
     def resolver_name(self) -> str:
@@ -122,7 +125,7 @@ class ConfinedRoot(OwnedDescriptor):
 
     def open_directory(self, path: RelPath, judge: PathCheck) -> OpenDirectory:
         """Open a directory for listing, after `judge` accepted its real path."""
-        return self._with_checked(path, judge, self._open_for_listing, missing="PATH_NOT_FOUND")
+        return self._with_checked(path, judge, _open_for_listing, missing="PATH_NOT_FOUND")
 
     def stat(self, path: RelPath, judge: PathCheck) -> FileEntry:
         """Type, size and time of what a path leads to, after `judge` accepted its real path."""
@@ -157,11 +160,6 @@ class ConfinedRoot(OwnedDescriptor):
                 raise to_system_error(error, path, missing="FILE_NOT_FOUND") from error
             return RelPath(real.parts + path.parts[depth:])
         raise to_system_error(OSError(errno.ENOENT, "gone"), path, missing="FILE_NOT_FOUND")
-
-    def _open_for_listing(self, place: ResolvedPath) -> OpenDirectory:
-        if not stat.S_ISDIR(place.stat.st_mode):
-            raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-        return OpenDirectory(place.open(os.O_RDONLY | os.O_DIRECTORY), place.real, self._directory_cache)
 
     def _with_checked(self, path: RelPath, judge: PathCheck, use: Callable[[ResolvedPath], _T], *, missing: str) -> _T:
         # Judged on what was resolved, not on the path as spelled: a link cannot change between the check and the use.
@@ -205,10 +203,10 @@ def _format_second(since_epoch: int) -> str:
     return whole.isoformat(timespec="seconds")[:19]
 
 
-def _choose_resolver(root_fd: int, name: str | None) -> Resolver:
-    if name == "walk" or (name is None and not openat2.is_supported(root_fd)):
-        return NoFollowResolver(root_fd)
-    return openat2.KernelResolver(root_fd)
+def _open_for_listing(place: ResolvedPath) -> OpenDirectory:
+    if not stat.S_ISDIR(place.stat.st_mode):
+        raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    return OpenDirectory(place.open(os.O_RDONLY | os.O_DIRECTORY), place.real)
 
 
 def _open_regular_file(place: ResolvedPath) -> OpenFile:
@@ -219,3 +217,14 @@ def _open_regular_file(place: ResolvedPath) -> OpenFile:
     fd = place.open(os.O_RDONLY)
     mode, stamp = stat.S_IMODE(status.st_mode), file_stamp(status)
     return OpenFile(fd, place.real, status.st_size, status.st_mtime_ns, mode, status.st_nlink, stamp, status)
+
+
+def is_in_any_repository(files: ConfinedRoot, path: RelPath) -> bool:
+    """Whether the path is a part of a repository that may not be read, also of a bare one under any name."""
+    if is_in_repository(path):
+        return True
+    for directory in possible_bare_repositories(path):
+        with suppress(OSError):  # one of the names that make a repository is missing
+            if all(files.with_resolved(directory / name, lambda _: True, follow=False) for name in BARE_REPOSITORY):
+                return True
+    return False

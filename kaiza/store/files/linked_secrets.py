@@ -40,13 +40,11 @@ class LinkedSecrets:
         if status.st_nlink < 2 or not status.st_size:  # noqa: PLR2004  one name is the one it was opened by
             return False  # of an empty file there is nothing to read, and package managers link all that they install
         found = self._found
-        if time.monotonic() > found.until or self._is_newer(status, found):
+        # The file may have got a name since the walk. One that changes in the future says nothing.
+        is_newer = found.begun_ns - _TICK_NS < status.st_ctime_ns <= time.time_ns()
+        if is_newer or time.monotonic() > found.until:
             found = self._found = self._search()
         return (status.st_dev, status.st_ino) in found.inodes
-
-    def _is_newer(self, status: os.stat_result, found: _Found) -> bool:
-        """Whether the file may have got a name since the walk. One that changes in the future says nothing."""
-        return found.begun_ns - _TICK_NS < status.st_ctime_ns <= time.time_ns()
 
     def _search(self) -> _Found:
         begun_ns, begun = time.time_ns(), time.monotonic()

@@ -66,17 +66,12 @@ def add_directory(workspace: ConfinedRoot, chain: RuleChain, directory: RelPath)
 
 
 def _add_rules(workspace: ConfinedRoot, chain: RuleChain, path: RelPath, prefix_length: int) -> RuleChain:
-    data = _read_rules_file(workspace, path)
-    return (*chain, DirectoryRules(prefix_length, _parse_rules(data))) if data else chain
-
-
-def _read_rules_file(workspace: ConfinedRoot, path: RelPath) -> bytes:
-    """Content of a rules file; empty where there is none."""
     try:
         with workspace.open_file(path, lambda _real: None) as file:
-            return file.read(MAX_BYTES) if file.real == path else b""  # git does not read one through a link either
+            data = file.read(MAX_BYTES) if file.real == path else b""  # git does not read one through a link either
     except errors.SystemError:
-        return b""
+        return chain
+    return (*chain, DirectoryRules(prefix_length, _parse_rules(data))) if data else chain
 
 
 _parse_rules = lru_cache(maxsize=128)(gitignore.parse)
@@ -172,7 +167,10 @@ class WalkedEntry:
 
 
 class TreeWalk:
-    """Iterator over the entries of a tree, sorted by path. It can start at any path and be stopped at any time."""
+    """Iterator over the entries of a tree, sorted by path, from the path `since` on (included).
+
+    It stops early once `over` returns True. A file for which `is_refused` is True is not opened.
+    """
 
     def __init__(
         self,
@@ -181,8 +179,8 @@ class TreeWalk:
         *,
         include_ignored: bool,
         over: Callable[[], bool],
-        since: str,
-        is_refused: FileCheck,
+        since: str = "",
+        is_refused: FileCheck = lambda _real, _status: False,
     ) -> None:
         self.listed_count = 0
         """Names listed so far."""
@@ -269,22 +267,6 @@ class TreeWalk:
                 yield name
             if is_directory and (f"{name}/" >= since or since.startswith(f"{name}/")):
                 yield f"{name}/"
-
-
-def walk(
-    workspace: ConfinedRoot,
-    start: RelPath,
-    *,
-    include_ignored: bool,
-    over: Callable[[], bool],
-    since: str = "",
-    is_refused: FileCheck = lambda _real, _status: False,
-) -> TreeWalk:
-    """Walk the tree below a directory, from the path `since` on (included), until `over` returns True.
-
-    A file for which `is_refused` is True is not opened.
-    """
-    return TreeWalk(workspace, start, include_ignored=include_ignored, over=over, since=since, is_refused=is_refused)
 
 
 def is_skipped(name: str) -> bool:

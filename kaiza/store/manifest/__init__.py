@@ -1,3 +1,3 @@
 """Manifest of a workspace: what was there when each session began, in the state directory."""
 
-__all__ = ["report_files"]
+__all__ = []

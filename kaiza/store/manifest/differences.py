@@ -16,7 +16,6 @@ from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.manifest.database import ABSENT, HIDDEN, IGNORED, MOVED, UNSETTLED, Database, Row, Scan, is_unchanged
 from kaiza.store.manifest.hashing import ContentReader
 from kaiza.store.manifest.ignored_paths import IgnoredPaths
-from kaiza.store.manifest.row_states import has_other_stat, is_equal, path_text, state_of
 from kaiza.store.manifest.tree import Chunk, Stat, is_skipped, join, walk_tree
 
 
@@ -37,7 +36,8 @@ class ManifestReference:
     def is_late(self, row: Row) -> bool:
         """Whether the entry had, or may have, changed since the begin when the scan reached it."""
         is_content = row.has(ABSENT) or row.stat.kind in ("file", "link")
-        is_since = row.has(MOVED) or self.is_since(row.stat.ctime_ns, self._seen_ns())
+        seen_ns = (self.scan.ended_ns or time.time_ns()) if self.scan else 0
+        is_since = row.has(MOVED) or self.is_since(row.stat.ctime_ns, seen_ns)
         return is_content and row.first == self.number and is_since
 
     def is_since(self, ctime_ns: int, now_ns: int) -> bool:
@@ -49,9 +49,6 @@ class ManifestReference:
         if self.scan is None or self.scan.ended_ns is None:
             return False
         return not any(directory == each or directory.startswith(each + b"/") or not each for each in self.unlisted)
-
-    def _seen_ns(self) -> int:
-        return self.scan.ended_ns or time.time_ns() if self.scan else 0
 
 
 class LiveComparison:
@@ -83,7 +80,10 @@ class LiveComparison:
                 yield from self._compare_touched(path)
             for chunk in walk_tree(self._root):
                 if self._is_over():
-                    self._note_end()
+                    self.gaps.add("end_unfinished")
+                    self._empty.clear()  # whether they are empty is not known
+                    known = self._database.count_rows(self._reference.number) if self._database else 0
+                    self.uncovered += max(1, known - self.entries)
                     break
                 if chunk is not None:
                     yield from self._compare_chunk(chunk, touched)
@@ -91,17 +91,12 @@ class LiveComparison:
         finally:
             self._reader.close()
 
-    def _note_end(self) -> None:
-        self.gaps.add("end_unfinished")
-        self._empty.clear()  # whether they are empty is not known
-        known = self._database.count_rows(self._reference.number) if self._database else 0
-        self.uncovered += max(1, known - self.entries)
-
     def _compare_touched(self, path: bytes) -> Iterator[Difference]:
         directory, _, name = path.rpartition(b"/")
         if is_skipped(directory, name):
             return
-        row, status = self._find_row(directory, name), self._reader.stat(directory, name)
+        row = self._database.row(directory, name, self._reference.number) if self._database else None
+        status = self._reader.stat(directory, name)
         now_ns = time.time_ns()
         found = self._compare_entry(directory, name, row, status, now_ns, is_touched=True) if status else None
         removed = self._removed(row, now_ns) if row and (status is None or _has_lost_entries(row, status)) else ()
@@ -109,33 +104,35 @@ class LiveComparison:
         yield from differences or [Difference(path_text(path), None, None)]
 
     def _compare_chunk(self, chunk: Chunk, touched: Collection[bytes]) -> Iterator[Difference]:
-        if not self._note_chunk(chunk):
+        if not chunk.is_listed:
+            self.gaps.add("unlisted")
+            self.uncovered += 1
             return
+        self.entries += len(chunk.entries)
+        if not chunk.has_times:
+            self.gaps.add("no_times")
         created = self._empty.pop(chunk.directory, None)
         if created is not None and not chunk.entries and chunk.through is None:
             yield created
-        rows = self._rows(chunk)
+        yield from self._compare_entries(chunk, touched)
+
+    def _compare_entries(self, chunk: Chunk, touched: Collection[bytes]) -> Iterator[Difference]:
+        reference, rows = self._reference, dict[bytes, tuple[Any, ...]]()
+        if self._database is not None:
+            rows = self._database.rows(chunk.directory, reference.number, chunk.after, chunk.through)
         for name, status in chunk.entries.items():
             values = rows.pop(name, None)
-            if values is not None and is_unchanged(values, status) and values[2] != self._reference.number:
+            is_same = values is not None and is_unchanged(values, status)
+            if values is not None and is_same and values[2] != reference.number:
                 continue
             row = Row.from_columns(values) if values else None
-            if not self._is_unchanged(row, status) and join(chunk.directory, name) not in touched:
+            if is_same and row is not None and not reference.is_late(row):
+                continue
+            if join(chunk.directory, name) not in touched:
                 yield from self._compare_present(chunk, name, row, status)
         for row in map(Row.from_columns, rows.values()):
             if row.path not in touched:
                 yield from self._removed(row, chunk.ctime_ns)
-
-    def _note_chunk(self, chunk: Chunk) -> bool:
-        """Count the entries, and whether they are covered; False if they could not be listed."""
-        if not chunk.is_listed:
-            self.gaps.add("unlisted")
-            self.uncovered += 1
-            return False
-        self.entries += len(chunk.entries)
-        if not chunk.has_times:
-            self.gaps.add("no_times")
-        return True
 
     def _compare_present(self, chunk: Chunk, name: bytes, row: Row | None, status: Stat) -> Iterator[Difference]:
         found = self._compare_entry(chunk.directory, name, row, status, chunk.seen_ns)
@@ -143,19 +140,6 @@ class LiveComparison:
             yield found
         if row is not None and _has_lost_entries(row, status):
             yield from self._removed_below(row, self._reference.number)
-
-    def _is_unchanged(self, row: Row | None, status: Stat) -> bool:
-        if row is None or row.flags & (UNSETTLED | ABSENT) or not row.stat.is_same(status):
-            return False
-        return not self._reference.is_late(row)
-
-    def _rows(self, chunk: Chunk) -> dict[bytes, tuple[Any, ...]]:
-        if self._database is None:
-            return {}
-        return self._database.rows(chunk.directory, self._reference.number, chunk.after, chunk.through)
-
-    def _find_row(self, directory: bytes, name: bytes) -> Row | None:
-        return self._database.row(directory, name, self._reference.number) if self._database else None
 
     def _find_earlier(self, row: Row) -> Row | None:
         """The row of the scan before the session's."""
@@ -168,10 +152,12 @@ class LiveComparison:
     ) -> Difference | None:
         """The difference of an entry that is there now; None if it is the same, or was already so."""
         before, is_known = self._state_before(directory, row, status, now_ns)
-        if not is_known and not is_touched and not self._is_changed_since(status, now_ns):
+        # The change time alone shows a change of a file. That of a directory changes with its entries.
+        is_since = status.kind in ("file", "link") and self._reference.is_since(status.ctime_ns, now_ns)
+        if not is_known and not is_touched and not is_since:
             return None
         path = join(directory, name)
-        flags = self._flags(directory, name, status)
+        flags = self._ignored.flags(directory, name, status)
         difference = Difference(
             path_text(path),
             state_of(before) if before else None,
@@ -189,10 +175,6 @@ class LiveComparison:
             self._empty[path] = difference
             return None
         return None if is_known and is_equal(difference) else difference
-
-    def _is_changed_since(self, status: Stat, now_ns: int) -> bool:
-        """Whether the change time alone shows a change. That of a directory changes with its entries."""
-        return status.kind in ("file", "link") and self._reference.is_since(status.ctime_ns, now_ns)
 
     def _state_before(self, directory: bytes, row: Row | None, status: Stat, now_ns: int) -> tuple[Row | None, bool]:
         """The row that describes the entry at the session's begin, and whether what was there is known."""
@@ -219,11 +201,6 @@ class LiveComparison:
             return state._replace(hash=row.hash.hex(), lines=row.lines)
         content = self._reader.read(directory, name)
         return state if content is None else state._replace(hash=content.hash.hex(), lines=content.lines)
-
-    def _flags(self, directory: bytes, name: bytes, status: Stat) -> int:
-        is_ignored = self._ignored.is_ignored(directory, name, is_directory=stat.S_ISDIR(status.mode))
-        is_hidden = self._ignored.is_hidden(join(directory, name), status)
-        return (IGNORED if is_ignored else 0) | (HIDDEN if is_hidden else 0)
 
     def _removed(self, row: Row, parent_ctime_ns: int) -> Iterator[Difference]:
         """The deletion of an entry, and of all below a directory; nothing where it was gone at the begin."""
@@ -310,3 +287,36 @@ def _removal(row: Row, *, is_known: bool = True) -> Difference:
 def _has_lost_entries(row: Row, status: Stat) -> bool:
     """Whether something else replaced a directory."""
     return row.stat.kind == "directory" and status.kind != "directory" and not row.has(ABSENT)
+
+
+def state_of(row: Row) -> EntryState:
+    """The state that a row describes."""
+    kind = row.stat.kind
+    size = row.stat.size if kind in ("file", "link") else None
+    return EntryState(kind, stat.S_IMODE(row.stat.mode), size, row.hash.hex() if row.hash else None, row.lines)
+
+
+def has_other_stat(one: Stat, other: Stat) -> bool:
+    """Whether the content may differ. A change of the mode alone explains another change time."""
+    if (one.size, one.mtime_ns, one.inode) != (other.size, other.mtime_ns, other.inode):
+        return True
+    return one.ctime_ns != other.ctime_ns and one.mode == other.mode
+
+
+def is_equal(difference: Difference) -> bool:
+    """Whether both states are the same, as far as they are known."""
+    before, after = difference.before, difference.after
+    if before is None or after is None:
+        return before is after
+    if before.kind != after.kind or before.mode != after.mode:
+        return False
+    if before.kind not in ("file", "link"):
+        return True
+    if before.hash and after.hash:
+        return before.hash == after.hash
+    return not difference.has_other_stat
+
+
+def path_text(path: bytes) -> str:
+    """The path as text. Bytes that are not UTF-8 become lone surrogates."""
+    return path.decode(errors="surrogateescape")

@@ -7,10 +7,11 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from kaiza.domain import errors
+from kaiza.domain.paths.rel_path import RelPath
 from kaiza.store.disk.byte_io import CHUNK_BYTES, FIRST_CHUNK_BYTES
 from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory
 from kaiza.store.files.resolved import HANDLE_FLAGS, ResolvedPath
-from kaiza.store.manifest.tree import Stat, to_rel_path
+from kaiza.store.manifest.tree import Stat
 
 MAX_HASHED_BYTES = 256 << 20
 """A larger file is known by its size and times only."""
@@ -81,7 +82,7 @@ class ContentReader:
             # One byte more than the size: most files are read, and their end is seen, by one call.
             content = os.read(descriptor, size + 1)
             if len(content) == size:
-                return sha256(content).digest(), _count_lines(content)
+                return sha256(content).digest(), content.count(b"\n") + (content[-1:] not in (b"\n", b""))
             os.lseek(descriptor, 0, os.SEEK_SET)
         digest, lines, last = sha256(), 0, b"\n"
         while chunk := os.read(descriptor, CHUNK_BYTES):
@@ -93,7 +94,7 @@ class ContentReader:
         return digest.digest(), lines + (last != b"\n")
 
     def _open_directory(self, path: bytes) -> OpenDirectory | None:
-        real = to_rel_path(path)
+        real = RelPath.from_bytes(path)
         if self._directory is not None and self._directory.real == real:
             return self._directory
         self.close()
@@ -115,7 +116,3 @@ class ContentReader:
         # O_PATH: to open the entry itself could have an effect.
         fd = os.open(name, HANDLE_FLAGS | os.O_NOFOLLOW, dir_fd=directory.fd)
         return ResolvedPath(fd, directory.real, os.fstat(fd))
-
-
-def _count_lines(content: bytes) -> int:
-    return content.count(b"\n") + (content[-1:] not in (b"\n", b""))

@@ -9,7 +9,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,10 +133,10 @@ class ManifestKeeper:
                 self._write(batch)
 
     def _write(self, batch: list[PendingBegin]) -> None:
-        from kaiza.store.manifest import background  # noqa: PLC0415  imports sqlite3
+        from kaiza.store.manifest.scan_writer import write_begin  # noqa: PLC0415  imports sqlite3
 
         try:
-            background.write_begin(self, batch)
+            write_begin(self, batch)
         except (OSError, errors.SystemError):
             return  # these sessions have no manifest, which their end and the review report
         finally:
@@ -161,8 +160,3 @@ def _close(pending: PendingBegin) -> None:
     pending.chunks.clear()
     pending.written.set()
     pending.hashed.set()
-
-
-def remaining_chunks(pending: PendingBegin) -> "Iterator[Chunk | None]":
-    """What the first pass saw, then the rest of the tree."""
-    return chain(pending.chunks, pending.rest)

@@ -1,8 +1,16 @@
-"""Writes one scan of the tree into the manifest: only what differs from the last one."""
+"""Background half of the manifest: writes a session's begin by one scan, then reads the content not known yet.
 
+A scan writes only what differs from the last one.
+"""
+
+import sqlite3
 import stat
 import time
+from collections.abc import Sequence
+from contextlib import closing
+from itertools import chain
 
+from kaiza.store.manifest import database
 from kaiza.store.manifest.database import (
     ABSENT,
     CURRENT,
@@ -15,7 +23,9 @@ from kaiza.store.manifest.database import (
     below,
     is_unchanged,
 )
+from kaiza.store.manifest.hashing import ContentReader
 from kaiza.store.manifest.ignored_paths import IgnoredPaths
+from kaiza.store.manifest.keeper import ManifestKeeper, PendingBegin
 from kaiza.store.manifest.tree import AUDIT, Chunk, Stat, join
 
 _COMMIT_SECONDS = 0.25
@@ -63,7 +73,9 @@ class ScanWriter:
                 self._replace_row(chunk, name, status, Row.from_columns(values))
         for values in rows.values():
             self._remove_row(Row.from_columns(values), chunk.ctime_ns)
-        self._insert_rows()
+        query = "INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        self._connection.executemany(query, self._new_rows)
+        self._new_rows.clear()
         if time.monotonic() > self._commit_at:
             self.commit()
             self._connection.execute("BEGIN IMMEDIATE")
@@ -82,8 +94,7 @@ class ScanWriter:
         if row is not None:
             self._end_rows(row, keeps_below=stat.S_ISDIR(status.mode))
         path = join(chunk.directory, name)
-        is_ignored = self._ignored.is_ignored(chunk.directory, name, is_directory=stat.S_ISDIR(status.mode))
-        flags = (IGNORED if is_ignored else 0) | (HIDDEN if self._ignored.is_hidden(path, status) else 0)
+        flags = self._ignored.flags(chunk.directory, name, status)
         if self._has_earlier and (self._is_changed(chunk) or chunk.directory in self._moved):
             flags |= MOVED
             if stat.S_ISDIR(status.mode):
@@ -116,11 +127,6 @@ class ScanWriter:
                 (self.number, *below(row.path), CURRENT),
             )
 
-    def _insert_rows(self) -> None:
-        query = "INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        self._connection.executemany(query, self._new_rows)
-        self._new_rows.clear()
-
 
 def is_unsettled(status: Stat, seen_ns: int, *, has_times: bool = True) -> bool:
     """Whether another change after it was seen could leave the same times."""
@@ -148,3 +154,77 @@ def prune(database: Database, kept_sessions: int) -> None:
     execute("DELETE FROM unlisted WHERE scan < ?", (bound,))
     execute("DELETE FROM scans WHERE scan < ?", (bound,))
     execute("COMMIT")
+
+
+KEPT_SESSIONS = 200
+_PAGE = 500
+# Between two pages another process, or a call of this one, gets its turn.
+_PAUSE = 0.002
+_STEPS_BETWEEN_CHECKS = 100_000
+
+
+def write_begin(keeper: ManifestKeeper, batch: Sequence[PendingBegin]) -> None:
+    """Write the begin of these sessions by one scan, then hash what it found. OSError where that fails."""
+    identity = keeper.find_identity()
+    if identity is None:
+        return
+    try:
+        _write_begin(keeper, batch, identity)
+    except sqlite3.OperationalError as error:  # busy, or the disk is full: the sessions have no manifest
+        raise OSError(str(error)) from error
+    except sqlite3.DatabaseError as error:
+        lock = keeper.acquire_lock()
+        if lock is not None:
+            with closing(lock):
+                database.remove(keeper.state_path)  # the next session begins a new one
+        raise OSError(str(error)) from error
+
+
+def _write_begin(keeper: ManifestKeeper, batch: Sequence[PendingBegin], identity: str) -> None:
+    lock = keeper.acquire_lock()
+    if lock is None:
+        return
+    with closing(lock), closing(database.open_or_create(keeper.state_path, identity)) as opened:
+        # One statement may take seconds, as removing the rows of a million files does: the server's end stops it.
+        opened.connection.set_progress_handler(keeper.is_stopping, _STEPS_BETWEEN_CHECKS)
+        _write_scan(keeper, batch, opened)
+        for pending in batch:
+            pending.written.set()
+        lock.release()
+        _hash_pending(keeper, opened)
+
+
+def _write_scan(keeper: ManifestKeeper, batch: Sequence[PendingBegin], opened: Database) -> None:
+    ignored = IgnoredPaths(keeper.root, keeper.is_unreadable)
+    begun_ns, seq = min(each.begun_ns for each in batch), min(each.seq for each in batch)
+    writer = ScanWriter(opened, ignored, begun_ns, seq)
+    for pending in batch:
+        writer.add_session(pending.session_id, pending.begun_ns, pending.seq)
+    # The last one's walk: what it sees was seen after the begin of each, as a session's begin has to be.
+    for chunk in chain(batch[-1].chunks, batch[-1].rest):
+        if keeper.is_stopping():
+            writer.commit()
+            return
+        if chunk is not None:
+            writer.write_chunk(chunk)
+    writer.finish()
+    prune(opened, KEPT_SESSIONS)
+
+
+def _hash_pending(keeper: ManifestKeeper, opened: Database) -> None:
+    """Read the files and links whose content is not known. What changes during that is left to the next scan."""
+    after = (b"", b"")
+    with closing(ContentReader(keeper.root, keeper.is_stopping)) as reader:
+        while rows := opened.pending_rows(after, _PAGE):
+            found = list[tuple[Row, bytes, int | None]]()
+            for row in rows:
+                if keeper.is_stopping():
+                    break
+                content = reader.read(row.directory, row.name)
+                if content is not None and content.stat == row.stat:
+                    found.append((row, content.hash, content.lines))
+            opened.save_hashes(found)
+            if keeper.is_stopping():
+                return
+            after = rows[-1].directory, rows[-1].name
+            time.sleep(_PAUSE)

@@ -118,11 +118,6 @@ def is_skipped(directory: bytes, name: bytes) -> bool:
     return name in SKIPPED_NAMES or (directory == AUDIT and name == _LOG_NAME)
 
 
-def to_rel_path(path: bytes) -> RelPath:
-    """The path as a RelPath."""
-    return RelPath.from_bytes(path)
-
-
 def _list_directory(root: ConfinedRoot, path: bytes) -> Iterator[Chunk | None]:
     unlisted = Chunk(path, 0, time.time_ns(), {}, is_listed=False)
     try:
@@ -147,7 +142,7 @@ def _list_directory(root: ConfinedRoot, path: bytes) -> Iterator[Chunk | None]:
 
 def _open_directory(root: ConfinedRoot, path: bytes) -> OpenDirectory | None:
     """Open a directory; None if it was removed since its parent was listed, OSError if it cannot be read."""
-    real = to_rel_path(path)
+    real = RelPath.from_bytes(path)
     if len(path) > _MAX_PATH:
         raise OSError
     try:
@@ -167,16 +162,12 @@ def _list_names(descriptor: int) -> Generator[None, None, list[bytes]]:
     """The sorted names in a directory; yields while it is a long one."""
     names: list[bytes] = []
     with os.scandir(descriptor) as listed:
-        while part := [_encode(entry.name) for entry in islice(listed, _LISTED_AT_ONCE)]:
+        while part := [os.fsencode(entry.name) for entry in islice(listed, _LISTED_AT_ONCE)]:
             names += part
             if len(part) == _LISTED_AT_ONCE:
                 yield None
     names.sort()
     return names
-
-
-def _encode(name: str) -> bytes:
-    return name.encode(errors="surrogateescape")
 
 
 def _stat_entries(directory_fd: int, path: bytes, names: list[bytes]) -> dict[bytes, Stat]:

@@ -1,7 +1,6 @@
 import os
 import resource
 import signal
-import subprocess
 
 import pytest
 from logs import LONG, body, log_path, open_log, start_python, strace_works, write_checkpoint, write_log
@@ -47,7 +46,6 @@ FAULTS = [
     *(("pread64", fault) for fault in ("error=EIO", "error=EINTR", "retval=0")),
     *(("write,ftruncate", fault) for fault in ("error=EIO", "error=EINTR")),
 ]
-FINAL = {"EIO", "ENOSPC"}
 
 
 @pytest.fixture
@@ -184,41 +182,6 @@ def test_part_of_a_record_is_removed_where_the_write_then_fails(root, monkeypatc
     assert refused.value.error_code == "AUDIT_LOG_FAILED"
     assert log_path(root).read_bytes() == before
     assert log.append(body, durable=True)["seq"] == 2
-
-
-def test_a_full_disk_refuses_records_until_there_is_space(small_disk, monkeypatch):
-    (small_disk / "audit").mkdir()
-    log = open_log(small_disk)
-    acks, refused = {}, []
-    while len(refused) < 5:
-        try:
-            written = log.append(body, durable=True)
-            acks[written["seq"]] = written["entry_hash"]
-        except errors.SystemError as error:
-            refused.append(error.error_code)
-
-    assert set(refused) == {"AUDIT_LOG_FAILED"}
-    assert len(acks) > 50
-    assert verify.verify_log(str(small_disk)).verdict == "intact"
-    subprocess.run(["mount", "-o", "remount,size=256k", small_disk], check=True)
-    assert log.append(body, durable=True)["seq"] == len(acks) + 1
-    log.close()
-    del log
-    require_nothing_lost(small_disk, acks)
-
-
-def test_a_read_only_disk_refuses_records(small_disk):
-    (small_disk / "audit").mkdir()
-    log = open_log(small_disk)
-    log.append(body, durable=True)
-    log.close()
-    del log
-    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-
-    with pytest.raises(errors.SystemError) as refused:
-        open_log(small_disk).append(body, durable=False)
-    assert refused.value.error_code == "AUDIT_LOG_FAILED"
-    assert verify.verify_log(str(small_disk)).verdict == "intact"
 
 
 def test_an_unfinished_line_of_any_length_is_set_aside(root):

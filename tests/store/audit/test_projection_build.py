@@ -145,29 +145,6 @@ def test_a_reader_goes_on_from_what_another_has_saved(root, monkeypatch):
     assert begins == [head]
 
 
-def test_several_processes_that_read_at_once_agree(root):
-    forget_index(root)
-    readers = [start_python(_READER, root, 0, "save") for _ in range(3)]
-    try:
-        assert [reader.wait(120) for reader in readers] == [0, 0, 0]
-    finally:
-        for reader in readers:
-            reader.kill()
-            reader.stdout.close()
-
-    state, head = load(root)
-    assert head.seq == len(records(root))
-    assert state == read_whole(root)
-
-
-def test_a_reader_that_waits_in_vain_for_another_reads_itself(root, monkeypatch):
-    make_long(monkeypatch)
-    monkeypatch.setattr(projection_build, "_TURN_SECONDS", 0.0)
-    forget_index(root)
-    with another_reads(root):
-        assert read_in_background(root) == read_whole(root)
-
-
 def test_an_approval_in_an_unfinished_snapshot_is_not_carried_over(root, monkeypatch):
     state, head = fold(root, 5), load(root)[1]
     state.approvals["PLAN-9"] = "1" * 64
@@ -259,18 +236,6 @@ def test_a_repaired_log_is_read_again_as_a_whole(root, monkeypatch):
     workspace.close(NOW)
 
 
-def test_a_log_edited_before_it_is_read_is_found_damaged(root, monkeypatch):
-    make_long(monkeypatch)
-    edit(root)
-    workspace = unread(root, lambda: None)
-    state = settle(workspace)
-
-    assert workspace.damage() == "broken"
-    assert state.frozen is not None
-    workspace.close(NOW)
-    assert load(root)[1] is None
-
-
 @pytest.mark.parametrize("early", [True, False], ids=["before", "meanwhile"])
 def test_of_a_log_that_was_replaced_nothing_is_saved(root, tmp_path, early, monkeypatch):
     make_long(monkeypatch)
@@ -307,27 +272,6 @@ def test_an_acceptance_while_the_old_log_is_unread_leads_to_the_state_of_the_new
     assert state.frozen is not None
     assert state.locks.keys() == read_whole(root).locks.keys() == {"WINDSURF"}
     assert verify_log(root).verdict == "intact"
-    workspace.close(NOW)
-
-
-def test_a_log_deleted_while_it_is_unread_is_missing(root, monkeypatch):
-    make_long(monkeypatch)
-    workspace = unread(root, log_path(root).unlink)
-    settle(workspace)
-
-    assert workspace.damage() == "missing"
-    workspace.close(NOW)
-
-
-def test_a_torn_last_line_does_not_keep_the_log_from_being_read(root, monkeypatch):
-    make_long(monkeypatch)
-    whole = read_whole(root)
-    with log_path(root).open("ab") as log:
-        log.write(b'{"half":')
-    workspace = unread(root, lambda: None)
-
-    assert settle(workspace) == whole
-    assert workspace.damage() is None
     workspace.close(NOW)
 
 

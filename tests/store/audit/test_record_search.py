@@ -6,9 +6,8 @@ import os
 import pytest
 from logs import chained, log_path, write_log
 
-from kaiza.store.audit import record_search
-from kaiza.store.audit.reader import BLOCK_BYTES
-from kaiza.store.audit.record_search import member_text, read_since, search_backward, search_records
+from kaiza.store.audit import reader
+from kaiza.store.audit.reader import BLOCK_BYTES, member_text, read_since, search_backward, search_records
 
 
 @pytest.fixture
@@ -29,12 +28,6 @@ def test_the_records_with_one_of_the_texts_are_found_in_order(root):
     assert [json.loads(line) for line, _ in found] == [record for _, record in found]
 
 
-def test_a_record_with_several_of_the_texts_is_found_once(root):
-    write_log(root, b"".join(chained(3)))
-
-    assert numbers(search_records(root, [b'"seq":', b'"kind":"call"'])) == [1, 2, 3]
-
-
 def test_records_that_cross_the_end_of_a_block_are_found(root):
     lines = chained(60, human_message="x" * 60_000)
     write_log(root, b"".join(lines))
@@ -46,30 +39,11 @@ def test_records_that_cross_the_end_of_a_block_are_found(root):
 
 
 def test_what_is_no_record_is_skipped_and_costs_no_memory(root, monkeypatch):
-    monkeypatch.setattr(record_search, "_MAX_REST", 4096)
+    monkeypatch.setattr(reader, "MAX_LINE_BYTES", 4096)
     first, second, third = chained(3)
     write_log(root, first + b'not json "kind":"call"\n' + second + b"x" * (3 * BLOCK_BYTES) + b"\n" + third)
 
     assert numbers(search_records(root, [b'"kind":"call"'])) == [1, 2, 3]
-
-
-def test_a_last_line_without_its_newline_is_found(root):
-    write_log(root, b"".join(chained(2)).rstrip(b"\n"))
-
-    assert numbers(search_records(root, [b'"kind":"call"'])) == [1, 2]
-
-
-def test_without_a_log_nothing_is_found(root):
-    assert list(search_records(root, [b"x"])) == []
-    assert list(search_backward(root, b"x")) == []
-    assert list(read_since(root, "")) == []
-
-
-def test_backwards_the_newest_comes_first(root):
-    write_log(root, b"".join(chained(5)))
-
-    assert [record["seq"] for record in search_backward(root, b'"seq":')] == [5, 4, 3, 2, 1]
-    assert [record["seq"] for record in search_backward(root, member_text("path", "src/2.py"))] == [2]
 
 
 def test_backwards_records_that_cross_the_end_of_a_block_are_found(root):

@@ -82,15 +82,6 @@ def test_a_snapshot_of_another_format_is_rebuilt(workspace, frozen):
     assert try_change(workspace, frozen) == "WORKSPACE_FROZEN"
 
 
-def test_a_snapshot_with_a_valid_code_is_loaded(workspace, frozen):
-    directory = snapshot_path(workspace).parent
-    state, head = snapshot.load(directory, workspace / "audit/audit-log.jsonl", StateKey(directory))
-
-    assert head is not None
-    assert state.frozen is not None
-    assert snapshot.load_unchecked(directory, StateKey(directory)) == (state, head.seq, True)
-
-
 @pytest.mark.parametrize(
     ("edit", "is_used"),
     [
@@ -110,15 +101,6 @@ def test_a_snapshot_is_used_only_for_a_log_that_contains_its_last_record(workspa
     state, loaded = snapshot.load(directory, log, StateKey(directory))
 
     assert (state.frozen is not None, loaded) == ((True, head) if is_used else (False, None))
-
-
-def test_an_unchecked_snapshot_reports_an_invalid_code(workspace, frozen):
-    directory = snapshot_path(workspace).parent
-    lift_restrictions(snapshot_path(workspace))
-    state, _, has_valid_code = snapshot.load_unchecked(directory, StateKey(directory))
-
-    assert has_valid_code is False
-    assert state.frozen is None
 
 
 def test_a_process_that_ends_late_does_not_overwrite_a_newer_snapshot(workspace, frozen):

@@ -2,22 +2,16 @@
 
 import fcntl
 import os
-import subprocess
-import sys
-import threading
 import tracemalloc
 import zlib
-from collections import deque
 from contextlib import closing
 from hashlib import sha256
 
 import pytest
 
 from kaiza.domain import errors
-from kaiza.domain.paths.rel_path import parse
-from kaiza.store.changes import blob_store, path_locks
 from kaiza.store.changes.blob_store import BlobStore
-from kaiza.store.disk import atomic_rename, fsync_batch, process_liveness
+from kaiza.store.disk import fsync_batch, process_liveness
 from kaiza.store.disk.byte_io import MAX_PACKED_BYTES
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.disk.kaiza_dir import KaizaDir
@@ -28,10 +22,6 @@ def store_blob(blobs, digest, content, *, pack=True):
     with closing(FsyncBatch()) as batch:
         blobs.store(digest, content, pack=pack, batch=batch)
         batch.sync()
-
-
-EXCHANGES = (atomic_rename.exchange, atomic_rename.exchange_portably)
-PUTS = (atomic_rename.rename_noreplace, atomic_rename.rename_portably)
 
 
 @pytest.fixture
@@ -65,14 +55,6 @@ def test_a_link_in_place_of_kaiza_dir_is_refused(tmp_path, kaiza_dir):
     with pytest.raises(OSError, match=r"."):
         kaiza_dir.open_directory("objects")
     assert list((tmp_path / "elsewhere").iterdir()) == []
-
-
-def test_a_removed_directory_of_kaiza_dir_is_created_again(tmp_path, kaiza_dir):
-    kaiza_dir.open_directory("live")
-    (tmp_path / ".kaiza/live").rmdir()
-    os.mkdir(".x", dir_fd=kaiza_dir.open_directory("live"))
-
-    assert (tmp_path / ".kaiza/live/.x").is_dir()
 
 
 @pytest.mark.parametrize(
@@ -119,13 +101,6 @@ def test_a_damaged_blob_is_an_error_and_storing_its_content_again_repairs_it(tmp
     assert b"".join(blobs.chunks(digest)) == b"one"
 
 
-def padded(content):
-    """A compressed content with more empty blocks in it than any packed file has bytes."""
-    compressor = zlib.compressobj()
-    packed = compressor.compress(content) + compressor.flush(zlib.Z_FULL_FLUSH)
-    return packed + b"\0\0\0\xff\xff" * MAX_PACKED_BYTES + compressor.flush()
-
-
 @pytest.mark.parametrize("size", [MAX_PACKED_BYTES + 1, 64 * MAX_PACKED_BYTES])
 def test_a_decompression_bomb_is_an_error_and_is_not_unpacked(kaiza_dir, size):
     content = bytes(size)
@@ -138,13 +113,6 @@ def test_a_decompression_bomb_is_an_error_and_is_not_unpacked(kaiza_dir, size):
 
     assert codes == ["FILE_READ_FAILED"] * 2
     assert peak < 8 * MAX_PACKED_BYTES
-
-
-def test_a_packed_file_above_the_size_limit_is_an_error(kaiza_dir):
-    blobs, digest = BlobStore(kaiza_dir), sha256(b"one").hexdigest()
-    plant(kaiza_dir, digest + ".z", padded(b"one"))
-
-    assert error_code_of(list, blobs.chunks(digest)) == "FILE_READ_FAILED"
 
 
 @pytest.mark.parametrize("suffix", ["", ".z"])
@@ -212,107 +180,6 @@ def test_an_adopted_file_keeps_its_name_until_its_copy_is_on_disk(tmp_path, root
     assert not (tmp_path / "f").exists()
 
 
-@pytest.mark.parametrize("exchange", EXCHANGES)
-def test_exchange_swaps_two_names(tmp_path, root_fd, exchange):
-    (tmp_path / "t").write_text("new")
-    (tmp_path / "f").write_text("old")
-    exchange(root_fd, b"t", b"f")
-
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"t": "old", "f": "new"}
-
-
-@pytest.mark.parametrize("exchange", EXCHANGES)
-@pytest.mark.parametrize("missing", ["t", "f"])
-def test_an_exchange_with_a_missing_name_fails_and_changes_nothing(tmp_path, root_fd, exchange, missing):
-    (present,) = {"t", "f"} - {missing}
-    (tmp_path / present).write_text("here")
-
-    with pytest.raises(FileNotFoundError):
-        exchange(root_fd, b"t", b"f")
-    assert [path.name for path in tmp_path.iterdir()] == [present]
-
-
-@pytest.mark.parametrize("put", PUTS)
-def test_a_rename_does_not_overwrite_an_existing_file(tmp_path, root_fd, put):
-    (tmp_path / "t").write_text("new")
-    put(root_fd, b"t", root_fd, b"f")
-    (tmp_path / "t").write_text("newer")
-
-    with pytest.raises(FileExistsError):
-        put(root_fd, b"t", root_fd, b"f")
-    assert (tmp_path / "f").read_text() == "new"
-
-
-@pytest.mark.parametrize("put", PUTS)
-def test_a_rename_does_not_overwrite_a_dangling_link(tmp_path, root_fd, put):
-    (tmp_path / "t").write_text("new")
-    (tmp_path / "f").symlink_to("nowhere")
-
-    with pytest.raises(FileExistsError):
-        put(root_fd, b"t", root_fd, b"f")
-
-
-def test_locks_on_one_path_exclude_each_other_and_not_those_on_others(kaiza_dir):
-    with path_locks.acquire(kaiza_dir, [parse("a")], 1):
-        path_locks.acquire(kaiza_dir, [parse("b")], 1).close()
-        with pytest.raises(errors.SystemError) as caught:
-            path_locks.acquire(kaiza_dir, [parse("a")], 0.05)
-
-    assert caught.value.error_code == "FILE_WRITE_FAILED"
-    path_locks.acquire(kaiza_dir, [parse("a")], 1).close()
-
-
-def test_overlapping_locks_on_many_paths_do_not_deadlock(kaiza_dir):
-    names = [parse(f"f{number}") for number in range(40)]
-    done = []
-
-    def lock_often(paths):
-        for _ in range(20):
-            path_locks.acquire(kaiza_dir, paths, 10).close()
-        done.append(1)
-
-    threads = [
-        threading.Thread(target=lock_often, args=(paths,)) for paths in (names, names[::-1], names[::3], names[::-2])
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-
-    assert len(done) == 4
-
-
-def test_a_process_is_dead_only_after_it_was_killed(tmp_path, kaiza_dir):
-    script = """
-import os, sys
-from kaiza.store.disk import process_liveness
-from kaiza.store.disk.process_liveness import LivenessLock
-from kaiza.store.disk.kaiza_dir import KaizaDir
-print(LivenessLock(KaizaDir(os.open(sys.argv[1], os.O_RDONLY))).id, flush=True)
-sys.stdin.read()
-"""
-    ours = LivenessLock(kaiza_dir)
-    with subprocess.Popen(
-        [sys.executable, "-c", script, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
-        theirs = other.stdout.readline().strip()
-        was_dead = [process_liveness.is_dead(kaiza_dir, theirs)]
-        deque(process_liveness.remove_dead(kaiza_dir), maxlen=0)
-        was_dead.append(process_liveness.is_dead(kaiza_dir, theirs))
-        other.kill()
-        other.wait()
-        was_dead.append(process_liveness.is_dead(kaiza_dir, theirs))
-        deque(process_liveness.remove_dead(kaiza_dir), maxlen=0)
-
-    assert was_dead == [False, False, True]
-    assert [path.name for path in (tmp_path / ".kaiza/live").iterdir()] == [ours.id]
-    assert not process_liveness.is_dead(kaiza_dir, ours.id)
-    assert process_liveness.is_dead(kaiza_dir, "../../etc/passwd")
-    assert process_liveness.is_dead(kaiza_dir, "never-was")
-    ours.close()
-    assert list((tmp_path / ".kaiza/live").iterdir()) == []
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may act for another account")
 def test_a_process_of_another_account_is_taken_for_alive(tmp_path):
     kaiza_dir = KaizaDir(os.open(tmp_path, os.O_RDONLY))
@@ -340,22 +207,6 @@ def test_an_id_that_is_not_a_name_is_that_of_a_dead_process(tmp_path, kaiza_dir,
 
         assert process_liveness.is_dead(kaiza_dir, other)
         assert not process_liveness.is_dead(kaiza_dir, "held")
-
-
-def test_a_copy_is_kept_and_read_like_any_blob(kaiza_dir):
-    blobs = BlobStore(kaiza_dir)
-    small, middle = b"x" * 1000, os.urandom(blob_store.MAX_COMPRESSED_COPY + 1)
-    for content in (small, middle):
-        blobs.store_copy(sha256(content).hexdigest(), content)
-
-        assert b"".join(blobs.chunks(sha256(content).hexdigest())) == content
-
-
-def test_a_copy_of_a_large_content_is_not_made(kaiza_dir):
-    content = b"x" * (MAX_PACKED_BYTES + 1)
-    BlobStore(kaiza_dir).store_copy(sha256(content).hexdigest(), content)
-
-    assert not BlobStore(kaiza_dir).has(sha256(content).hexdigest())
 
 
 def test_a_torn_copy_is_replaced_when_the_content_is_displaced(tmp_path, kaiza_dir):

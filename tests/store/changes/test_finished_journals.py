@@ -14,7 +14,7 @@ from transactions import open_transactions
 
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
-from kaiza.store.changes import housekeeping
+from kaiza.store import workspace as workspaces
 from kaiza.store.changes.journal import TransactionJournal
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.trust.binding import Standing
@@ -91,7 +91,7 @@ def test_the_journal_of_a_deleted_file_of_another_owner_is_kept_for_its_undo(roo
 
 @pytest.mark.parametrize("is_foreign", [False, True])
 def test_a_server_removes_the_files_of_ended_processes_in_bounded_steps(make_app, workspace, is_foreign, monkeypatch):
-    monkeypatch.setattr(housekeeping, "FILES_PER_STEP", 10)
+    monkeypatch.setattr(workspaces, "DEAD_FILES_PER_STEP", 10)
     app = make_app(workspace)
     app.call("begin_session", {"role": "WINDSURF"})
     (opened,) = app.services.workspaces.values()

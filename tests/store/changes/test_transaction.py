@@ -26,7 +26,6 @@ from kaiza.store.files.confined_root import ConfinedRoot
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
 WRITERS = 50 if LONG else 20
-PORTABLE = {"exchange": atomic_rename.exchange_portably, "rename_noreplace": atomic_rename.rename_portably}
 
 
 def digest(content):
@@ -122,13 +121,6 @@ def test_a_content_that_differs_from_the_intent_is_not_put_in_place(root, manage
     assert manifest(root) == before
 
 
-def test_preparing_writes_nothing(root, manager):
-    before = sorted(root.rglob("*"))
-    manager.prepare("t", [create("a/b/n"), modify("m", b"m")])
-
-    assert sorted(root.rglob("*")) == before
-
-
 @pytest.mark.parametrize(
     ("change", "code"),
     [
@@ -180,14 +172,6 @@ def test_an_impossible_change_is_refused_before_anything_is_written(root, tmp_pa
         assert code_of(open_transactions(workspace).prepare, "t", [create("first"), change]) == code
 
     assert sorted(tmp_path.rglob("*")) == names
-
-
-def test_the_refusal_of_a_path_through_a_link_names_the_real_path(root, manager):
-    (root / "in").symlink_to("sub")
-    with pytest.raises(errors.SystemError) as caught:
-        manager.prepare("t", [create("in/deep/n")])
-
-    assert caught.value.cause == {"path": "in/deep/n", "real_path": "sub/deep/n"}
 
 
 def test_two_changes_of_one_path_are_refused(manager):
@@ -250,15 +234,6 @@ def test_nothing_is_written_outside_where_a_new_directory_is_replaced_by_a_link(
     assert list(outside.iterdir()) == []
     assert (root / "m").read_bytes() == b"m"
     assert list((root / "aside").iterdir()) == []
-
-
-def test_a_directory_that_was_renamed_after_prepare_fails_the_transaction(root, manager):
-    prepared = manager.prepare("t", [modify("sub/x", b"sub/x")])
-    (root / "sub").rename(root / "elsewhere")
-
-    assert code_of(manager.apply, prepared) == "HASH_MISMATCH"
-    assert (root / "elsewhere/x").read_bytes() == b"sub/x"
-    assert not (root / "sub").exists()
 
 
 @pytest.fixture
@@ -326,17 +301,6 @@ def test_modify_preserves_mode_owner_and_attributes(root, manager):
     assert manifest(root)["m"] == (*before[:3], b"after", before[4])
 
 
-def test_a_new_file_gets_the_mode_of_the_umask_or_the_requested_one(root, manager):
-    before = os.umask(0o027)
-    try:
-        commit(manager, "t", create("n"), create("run", mode=0o755))
-    finally:
-        os.umask(before)
-
-    assert stat.S_IMODE((root / "n").stat().st_mode) == 0o640
-    assert stat.S_IMODE((root / "run").stat().st_mode) == 0o755
-
-
 def test_the_new_content_of_a_private_file_is_never_readable_by_others(root, manager, monkeypatch):
     (root / "m").chmod(0o600)
     modes, apply_to = [], file_metadata.FileMetadata.apply_to
@@ -354,15 +318,6 @@ def test_the_new_content_of_a_private_file_is_never_readable_by_others(root, man
 
     assert modes == [(0o600, len(b"after"))]
     assert stat.S_IMODE((root / "m").stat().st_mode) == 0o600
-
-
-def test_a_move_may_change_content_and_mode(root, manager):
-    commit(manager, "t", move("s", "t", b"s", b"edited", 0o755), move("m", "m2", b"m", mode=0o700))
-
-    assert (root / "t").read_bytes() == b"edited"
-    assert (root / "m2").read_bytes() == b"m"
-    assert [stat.S_IMODE((root / name).stat().st_mode) for name in ("t", "m2")] == [0o755, 0o700]
-    assert not (root / "s").exists()
 
 
 def test_an_applied_transaction_can_be_rolled_back_until_it_is_finalized(root, manager):
@@ -495,25 +450,6 @@ def test_an_undo_ignores_directories_that_a_clone_lists_as_created(root, manager
     assert (root / "sub").is_dir()
 
 
-def test_a_delete_leaves_its_directory(root, manager):
-    commit(manager, "one", create("a/n"))
-    commit(manager, "two", delete("a/n", b"new"))
-
-    assert (root / "a").is_dir()
-
-
-@pytest.mark.parametrize("size", [MAX_PACKED_BYTES, MAX_PACKED_BYTES + 1, 3 * MAX_PACKED_BYTES])
-def test_contents_of_any_size_can_be_restored(root, manager, size):
-    big = os.urandom(size)
-    (root / "big").write_bytes(big)
-    commit(manager, "one", delete("big", big))
-    commit(manager, "two", Change(parse("big"), "create", None, digest(big)), undoes=("one",))
-    commit(manager, "three", modify("big", big))
-    commit(manager, "four", Change(parse("big"), "modify", digest(b"after"), digest(big)), undoes=("three",))
-
-    assert (root / "big").read_bytes() == big
-
-
 @pytest.fixture
 def large(root, monkeypatch):
     """A file too large to be packed: its hash, its stamp, and a list of the descriptors that were read whole since."""
@@ -522,14 +458,6 @@ def large(root, monkeypatch):
     real_read_all = file_metadata.read_all
     monkeypatch.setattr(file_metadata, "read_all", lambda fd: (read.append(fd), real_read_all(fd))[1])
     return digest(b"x" * (MAX_PACKED_BYTES + 1)), file_stamp((root / "big").stat()), read
-
-
-def test_a_large_file_that_a_tool_has_read_is_read_once_more_after_the_rename(root, manager, large):
-    before, stamp, read = large
-    commit(manager, "t", Change(parse("big"), "delete", before, stat_signature=stamp))
-
-    assert len(read) == 1
-    assert (root / ".kaiza/objects" / before).stat().st_size == MAX_PACKED_BYTES + 1
 
 
 def test_a_large_file_open_for_writing_is_read_again_before_it_is_stored(root, manager, large):
@@ -541,17 +469,6 @@ def test_a_large_file_open_for_writing_is_read_again_before_it_is_stored(root, m
     assert (root / ".kaiza/objects" / before).stat().st_size == MAX_PACKED_BYTES + 1
 
 
-@pytest.mark.parametrize("late", [b"y" * (MAX_PACKED_BYTES + 1), b"y"])
-def test_a_large_file_that_changed_since_the_tool_read_it_is_read_again(root, manager, large, late):
-    before, stamp, _ = large
-    os.utime(root / "big", ns=(0, 0))
-    (root / "big").write_bytes(late)
-
-    assert (
-        code_of(manager.prepare, "t", [Change(parse("big"), "delete", before, stat_signature=stamp)]) == "HASH_MISMATCH"
-    )
-
-
 def test_a_forged_stamp_is_detected_after_the_rename(root, manager, large):
     (root / "big").write_bytes(b"y" * (MAX_PACKED_BYTES + 1))
     before, stamp = large[0], file_stamp((root / "big").stat())
@@ -559,25 +476,6 @@ def test_a_forged_stamp_is_detected_after_the_rename(root, manager, large):
 
     assert code_of(manager.apply, prepared) == "HASH_MISMATCH"
     assert (root / "big").read_bytes() == b"y" * (MAX_PACKED_BYTES + 1)
-
-
-def test_many_files_change_together(root, manager):
-    changes = [create(f"many/{number % 7}/{number}", str(number).encode()) for number in range(200)]
-    commit(manager, "t", *changes)
-
-    assert len([path for path in (root / "many").rglob("*") if path.is_file()]) == 200
-
-
-@pytest.mark.parametrize("lacking", ["exchange", "rename_noreplace"])
-def test_the_portable_renames_give_the_same_result(root, manager, monkeypatch, lacking):
-    monkeypatch.setattr(atomic_rename, lacking, PORTABLE[lacking])
-    before = manifest(root)
-    prepared = manager.prepare("t", [create("n"), modify("m", b"m"), delete("d", b"d"), move("s", "t", b"s")])
-    manager.apply(prepared)
-
-    assert {name: (root / name).read_bytes() for name in "nmt"} == {"n": b"new", "m": b"after", "t": b"s"}
-    assert manager.roll_back(prepared) == []
-    assert manifest(root) == before
 
 
 def count_descriptors():
@@ -670,19 +568,6 @@ def test_a_change_to_a_file_that_another_process_is_changing_times_out(
     assert code_of(commit, manager, "second", second) == "FILE_WRITE_FAILED"
     assert manifest(root) == before
     assert first.resume() == 0
-    assert (root / "m").read_bytes() == b"first"
-
-
-def test_a_change_that_waited_for_another_process_fails_on_the_new_content(root, manager, pause_process):
-    first, codes = pause_process(modify("m", b"m", b"first")), []
-    prepared = manager.prepare("second", [modify("m", b"m", b"second")])
-    waiting = threading.Thread(target=lambda: codes.append(code_of(manager.apply, prepared)))
-    waiting.start()
-    status = first.resume()
-    waiting.join()
-
-    assert status == 0
-    assert codes == ["HASH_MISMATCH"]
     assert (root / "m").read_bytes() == b"first"
 
 

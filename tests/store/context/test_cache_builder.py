@@ -12,9 +12,8 @@ from context_caches import MINIMAL, write_cache
 from scenes import bind
 
 from kaiza.domain import errors
-from kaiza.store.context.cache_builder import CacheBuilder
+from kaiza.store.context.cache_builder import CacheBuilder, remove_cache
 from kaiza.store.context.cache_files import ContextCaches
-from kaiza.store.context.cache_removal import remove_cache
 from kaiza.store.context.source_scan import SourceDocument
 from kaiza.store.disk import atomic_rename
 from kaiza.store.disk.kaiza_dir import KaizaDir

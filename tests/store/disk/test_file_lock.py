@@ -23,8 +23,8 @@ OTHER_LOCKS = {
     "process_liveness.py",
     "served_sessions.py",
     "probe.py",
-    "run_files.py",
-    "cache_removal.py",
+    "run_log.py",
+    "cache_builder.py",
     "cache_files.py",
 }
 """Modules that lock files other than the log."""

@@ -126,28 +126,6 @@ def test_a_plan_replaced_by_one_with_the_same_size_and_times_is_not_taken_for_th
     assert plans.find_by_hash(digest(plan_content())) is None
 
 
-def test_the_same_bytes_under_another_file_name_are_parsed_as_another_plan(root, plans):
-    write_plan(root)
-    write_plan(root, "PLAN-2", plan_content("PLAN-1"))
-
-    assert plans.read("PLAN-1").parsed.plan
-    assert plans.read("PLAN-2").parsed.plan is None
-
-
-@pytest.mark.parametrize("plan_id", ["PLAN-9", "", "../x", "plans/PLAN-1", "PLAN-1.md", "."])
-def test_a_missing_file_or_an_invalid_id_is_no_plan(root, plans, plan_id):
-    write_plan(root)
-
-    assert plans.read(plan_id) is None
-
-
-def test_without_a_plans_directory_there_are_no_plans(root, plans):
-    (root / "plans").rmdir()
-
-    assert plans.plan_ids() == []
-    assert plans.read("PLAN-1") is None
-
-
 def test_links_directories_and_fifos_in_plans_are_not_read(root, plans):
     (root / "elsewhere.md").write_bytes(plan_content())
     (root / "plans" / "PLAN-1.md").symlink_to("../elsewhere.md")
@@ -181,15 +159,6 @@ def test_at_most_one_byte_beyond_the_size_limit_of_a_plan_is_read(root, plans):
     assert plans.find_by_hash(read.parsed.plan_hash).plan_id == "PLAN-1"
 
 
-def test_a_plan_of_exactly_the_maximum_size_is_valid(root, plans):
-    content = plan_content()
-    content += b"x" * (MAX_BYTES - len(content))
-    write_plan(root, content=content)
-
-    assert plans.read("PLAN-1").parsed.plan_hash == digest(content)
-    assert plans.read("PLAN-1").parsed.plan is not None
-
-
 def test_a_plan_is_found_by_its_current_hash_only(root, plans):
     for number in range(5):
         write_plan(root, f"PLAN-{number}")
@@ -200,14 +169,6 @@ def test_a_plan_is_found_by_its_current_hash_only(root, plans):
     write_plan(root, "PLAN-3", plan_content("PLAN-3", "changed"))
     assert plans.find_by_hash(plan_hash) is None
     assert plans.find_by_hash(digest(plan_content("PLAN-3", "changed"))).plan_id == "PLAN-3"
-
-
-def test_creating_a_plan_leaves_no_temporary_file(root, plans):
-    plans.create("PLAN-1", plan_content())
-
-    assert os.listdir(root / "plans") == ["PLAN-1.md"]
-    assert (root / "plans" / "PLAN-1.md").read_bytes() == plan_content()
-    assert (root / "plans" / "PLAN-1.md").stat().st_nlink == 1
 
 
 @pytest.mark.parametrize("existing", ["file", "link", "dangling"])

@@ -17,7 +17,7 @@ from kaiza.domain.caps import Caps
 from kaiza.store import session_manifest
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.file_lock import FileLock
-from kaiza.store.manifest import background, database, hashing, keeper, scan_writer, tree
+from kaiza.store.manifest import database, hashing, keeper, scan_writer, tree
 from kaiza.store.workspace import Workspace
 
 AGES_AGO = "2020-01-01T00:00:00.000Z"
@@ -43,13 +43,13 @@ def cut(make_app, project):
 
 def hold_background(monkeypatch):
     """Keep the background thread waiting; return the event that lets it go on."""
-    go, write = threading.Event(), background.write_begin
+    go, write = threading.Event(), scan_writer.write_begin
 
     def wait_and_write(*arguments):
         go.wait(60)
         write(*arguments)
 
-    monkeypatch.setattr(background, "write_begin", wait_and_write)
+    monkeypatch.setattr(scan_writer, "write_begin", wait_and_write)
     return go
 
 
@@ -219,17 +219,6 @@ def test_a_session_that_ends_before_its_begin_is_written_is_partial(cut, project
     assert records(project)[-1]["detail"]["manifest"]["gaps"] == ["no_manifest"]
 
 
-def test_a_comparison_without_time_is_partial_and_says_how_much_is_missing(make_app, project):
-    app = make_app(project, caps=Caps(tool_timeout_ms=0)._replace(audit_lock_ms=5_000))
-    session_id = begin_late(app)
-    (project / "b/1").write_text("X\n")
-    workspace = app.services.workspaces[os.path.realpath(project)]
-    report = session_manifest.compare_session(workspace, session_id, AGES_AGO, "", 0.0)
-
-    assert (report.coverage.state, report.coverage.gaps) == ("partial", ("end_unfinished",))
-    assert report.coverage.uncovered >= 12
-
-
 def begin_late(app):
     session_id = begin(app)
     manifest_of(app).wait(session_id, 60)
@@ -391,16 +380,6 @@ def test_sessions_of_several_servers_at_once_each_have_their_own_begin(make_app,
     assert {state for _, state in listed} == {"whole"}
 
 
-def test_many_sessions_of_one_server_share_scans(make_app, project):
-    app = make_app(project)
-    sessions = [begin(app) for _ in range(20)]
-    for session_id in sessions:
-        manifest_of(app).wait(session_id, 60)
-    (project / "a/1").write_text("X\n")
-
-    assert [end(app, session_id) for session_id in sessions] == [({("a/1", "modified")}, "whole")] * 20
-
-
 def test_a_scan_waits_for_another_process_and_stops_waiting_with_the_server(make_app, project):
     state_path = state_dir.path_of(str(project), create=True)
     lock = FileLock(os.open(state_path / keeper.LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600))
@@ -457,18 +436,8 @@ def test_a_file_seen_right_after_its_change_is_read_again(make_app, project):
     assert end(app, session_id) == ({("a/1", "modified")}, "whole")
 
 
-@pytest.mark.parametrize(
-    ("age_ns", "ctime_ns", "expected"),
-    [(1_000_000, 5_000_000_001, True), (100_000_000, 5_000_000_001, False), (100_000_000, 5_000_000_000, True)],
-)
-def test_an_entry_is_unsettled_within_a_tick_of_the_clock_of_its_file_system(age_ns, ctime_ns, expected):
-    status = tree.Stat(0o100644, 1, 1, ctime_ns, 1)
-
-    assert scan_writer.is_unsettled(status, ctime_ns + age_ns) is expected
-
-
 def test_old_sessions_and_their_rows_are_removed(make_app, project, monkeypatch):
-    monkeypatch.setattr(background, "KEPT_SESSIONS", 2)
+    monkeypatch.setattr(scan_writer, "KEPT_SESSIONS", 2)
     app = make_app(project)
     for number in range(6):
         (project / "a/1").write_text(f"{number}\n")

@@ -163,14 +163,6 @@ def test_deterministic_runs_of_one_workspace_have_files_of_their_own(open_log, r
     assert len(run_files(root)) == 3
 
 
-@pytest.mark.parametrize("lacking", ["plans", "audit"])
-def test_nothing_is_written_where_the_workspace_is_not_ready(open_log, root, lacking):
-    (root / lacking).rmdir()
-
-    assert open_log().append([EVENT]) is False
-    assert not (root / ".kaiza" / "runs").exists()
-
-
 def test_nothing_is_written_in_a_new_or_foreign_workspace(open_log, tmp_path):
     new, foreign = make_ready(tmp_path / "new"), bind(make_ready(tmp_path / "original")).rename(tmp_path / "moved")
     before = sorted(tmp_path.rglob("*"))

@@ -53,18 +53,14 @@ def accept_damage(root: str, *, reason: str, person: str, restricted_seq: int = 
     directory = state_dir.path_of(root, create=True)
     # Before the log is verified: the second of two acceptances finds the new log of the first, which is intact.
     with small_files.hold_lock(directory / _LOCK_NAME, lock_timeouts.LOG):
-        return _accept_alone(root, directory, {"reason": reason, "person": person}, restricted_seq)
-
-
-def _accept_alone(root: str, directory: Path, base: dict[str, Any], restricted_seq: int) -> AcceptedDamage | None:
-    old = log_file.open_for_append(root)
-    try:
-        return _verify_and_replace(root, directory, old, base, restricted_seq)
-    except OSError as refused:
-        raise log_file.log_error(refused) from refused
-    finally:
-        if old is not None:
-            old.close()
+        old = log_file.open_for_append(root)
+        try:
+            return _verify_and_replace(root, directory, old, {"reason": reason, "person": person}, restricted_seq)
+        except OSError as refused:
+            raise log_file.log_error(refused) from refused
+        finally:
+            if old is not None:
+                old.close()
 
 
 def _verify_and_replace(

@@ -146,7 +146,8 @@ class BackgroundVerification:
 
     def _identifies(self, stamp: LogStamp) -> bool:
         """Whether the log cannot have other bytes with the same stamp."""
-        return self._keeps_times and not _is_ambiguous(stamp)
+        # Another write within the same tick of the clock (4 to 10 ms) would leave the same stamp.
+        return self._keeps_times and stamp.ctime_ns != coarse_time_ns()
 
     @cached_property
     def _keeps_times(self) -> bool:
@@ -186,8 +187,10 @@ class BackgroundVerification:
             return
         try:
             self._wait_for_turn(lock)
-            saved = self._saved_stamp()
-            if saved is not None and saved != before and self._is_continuation_of(saved):
+            saved, current = self._saved_stamp(), self._current_stamp()
+            # The log is the file that the other process has just verified, perhaps with more at its end.
+            is_new = saved is not None and saved != before and self._keeps_times
+            if is_new and saved and current and current.inode == saved.inode and current.size >= saved.size:
                 self._ended.set()
             else:
                 self._verify_log()
@@ -201,19 +204,14 @@ class BackgroundVerification:
         except errors.SystemError:
             return  # no locks on this file system: several processes verify at a time
 
-    def _is_continuation_of(self, saved: LogStamp) -> bool:
-        """Whether the log is the file that another process has just verified, perhaps with more at its end."""
-        current = self._current_stamp()
-        is_same = current is not None and current.inode == saved.inode and current.size >= saved.size
-        return is_same and self._keeps_times
-
     def _verify_log(self) -> None:
         found = self._try_verdict()
         if found is None:
             return
         if is_damage(found.verdict):
             self._damage_mark.save(found)
-            self._discard_stamp()
+            with self._mutex:
+                self._stamp = None
         # After the mark: a change that waits for this event reads the mark next.
         self._ended.set()
         try:
@@ -235,16 +233,7 @@ class BackgroundVerification:
                     self._has_begun = False
         return found
 
-    def _discard_stamp(self) -> None:
-        with self._mutex:
-            self._stamp = None
-
     def _report_progress(self, done: int, total: int) -> None:
         self._progress = (done, total)
         if self._stopping:
             raise _StoppedError
-
-
-def _is_ambiguous(stamp: LogStamp) -> bool:
-    """Whether another write within the same tick of the clock (4 to 10 ms) would leave the same stamp."""
-    return stamp.ctime_ns == coarse_time_ns()

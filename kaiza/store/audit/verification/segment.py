@@ -6,7 +6,6 @@ A segment's first line is trusted to name the right predecessor; the caller comp
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -45,8 +44,12 @@ def split_offsets(descriptor: int, size: int) -> list[int]:
     """Offsets of lines that cut the log into one segment a processor; only both ends if it is short."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     segments = 1 if size < _MIN_PARALLEL_BYTES else min(_MAX_SEGMENTS, processors)
-    inner = {_next_line_start(descriptor, size * number // segments, size) for number in range(1, segments)}
-    return sorted({0, size} | inner)
+    offsets = {0, size}
+    for number in range(1, segments):
+        middle = size * number // segments
+        rest_of_line = next(read_lines(descriptor, middle, min(size, middle + BLOCK_BYTES)), b"")
+        offsets.add(middle + len(rest_of_line))
+    return sorted(offsets)
 
 
 def start_process(descriptor: int, start: int, end: int) -> "subprocess.Popen[bytes] | None":
@@ -85,17 +88,6 @@ def read_result(process: "subprocess.Popen[bytes] | None") -> Segment | None:
         return None
 
 
-def _next_line_start(descriptor: int, offset: int, size: int) -> int:
-    for line in read_lines(descriptor, offset, min(size, offset + BLOCK_BYTES)):
-        return offset + len(line)
-    return size
-
-
-def _main(arguments: Sequence[str]) -> None:
-    result = verify(*map(int, arguments))
-    if result is not None:
-        sys.stdout.buffer.write(orjson.dumps([result.before, result.after]))
-
-
 if __name__ == "__main__":
-    _main(sys.argv[1:])
+    if (found := verify(*map(int, sys.argv[1:]))) is not None:
+        sys.stdout.buffer.write(orjson.dumps([found.before, found.after]))

@@ -18,7 +18,7 @@ from kaiza.store.audit import log_file
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.reader import read_blocks, read_records
-from kaiza.store.audit.tail import TornTail, compare_with_head, diagnose_tail
+from kaiza.store.audit.tail import compare_with_head, diagnose_tail
 from kaiza.store.audit.verification import segment
 from kaiza.store.disk import lock_timeouts, state_dir
 from kaiza.store.disk.file_lock import FileLock
@@ -62,7 +62,7 @@ def compute_verdict(root: str, directory: Path, progress: Progress | None = None
 def _verify_once(root: str, checkpoint: Checkpoint, progress: Progress | None, *, alone: bool) -> tuple[Verdict, bool]:
     """The verdict, and whether the verified file is still the log."""
     try:
-        descriptor = None if log_file.is_absent(root) else log_file.open_for_reading(root)
+        descriptor = log_file.open_for_reading(root)
         if descriptor is None:
             found = Verdict("missing" if checkpoint.read() else "intact", 0, None, None, anchored=False)
             return found, log_file.is_absent(root)
@@ -98,7 +98,9 @@ def _verify_descriptor(
                 found = diagnose_tail(chain, descriptor, size, known)
                 if isinstance(found, Verdict):
                     return found
-                return compare_with_head(chain, descriptor, known) or _torn_tail_verdict(chain, known, found)
+                fault = ChainFault(chain.seq + 1, "torn", found.offset)
+                torn = Verdict("torn_tail", chain.seq, chain.head, fault, known is not None)
+                return compare_with_head(chain, descriptor, known) or torn
     return compare_with_head(chain, descriptor, known) or Verdict(
         "intact", chain.seq, chain.head, None, known is not None
     )
@@ -128,12 +130,6 @@ def _verify_blocks(chain: Chain, descriptor: int, size: int, progress: Progress 
         if progress:
             progress(chain.size, size)
     return chain.size >= size
-
-
-def _torn_tail_verdict(chain: Chain, known: LogHead | None, torn: TornTail) -> Verdict:
-    return Verdict(
-        "torn_tail", chain.seq, chain.head, ChainFault(chain.seq + 1, "torn", torn.offset), known is not None
-    )
 
 
 def _compare_with_saved_head(root: str, found: Verdict, seq: int, entry_hash: str) -> Verdict:
