@@ -32,7 +32,7 @@ OPENERS = {
     "cli/review/command.py",  # a file that a person names, or /dev/stdout
     "server/stdio/framing.py",  # /dev/null
 }
-DOORS = 65
+DOORS = 62
 """This number only shrinks."""
 SHARED_NAMES = {"Decision", "Proposal", "Request"}
 """Classes with one name in several modules: every tool has a Request, every decision a Proposal and a Decision."""

@@ -12,7 +12,7 @@ from kaiza.domain.audit.recorded_names import recorded_paths
 from kaiza.domain.caps import Caps
 from kaiza.domain.timestamps import format_timestamp
 from kaiza.queries.audit_log import Progress, last_record, read_forward
-from kaiza.store.disk.served_sessions import find_served, is_idle
+from kaiza.store.disk.process_liveness import find_served, is_idle
 
 _CHANGE_MEMBERS = ("path", "source", "operation", "before_hash", "after_hash", "lines_added", "lines_removed")
 _OPEN_STATES = ("active", "locked")

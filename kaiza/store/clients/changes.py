@@ -120,7 +120,7 @@ def _install_change(
     original = _content_without_kaiza(file, current, target.manifest.files.get(str(path)))
     after = file.insert(_decode_text(original or b""), server).encode()
     _require_writable(base, file.path)
-    directories = tuple(_missing_directories(base, file.path))
+    directories = tuple(prefix for prefix in list(_path_prefixes(base, file.path))[:-1] if not prefix.exists())
     return ConfigChange(path, file.name, client.name, current, after, original, directories)
 
 
@@ -132,7 +132,11 @@ def _removal_change(target: InstallTarget, client: Client, file: ConfigFile) -> 
         return None
     if installed is not None:
         after = _content_without_kaiza(file, current, installed)
-    elif _is_removable(file, current, target.root):
+    elif current.strip() and (
+        # A file in the home directory may hold the entry of another workspace.
+        file.location == "workspace"
+        or ((entry := file.find_entry(_decode_text(current))) is not None and is_for_workspace(entry, target.root))
+    ):
         after = file.remove(_decode_text(current), None).encode()
     else:
         return None
@@ -150,15 +154,6 @@ def _content_without_kaiza(file: ConfigFile, current: bytes | None, installed: I
         return installed.before
     text = file.remove(_decode_text(current), _decode_text(installed.before or b"")) if current.strip() else ""
     return None if installed.before is None and text.strip() in {"", "{}"} else text.encode()
-
-
-def _is_removable(file: ConfigFile, current: bytes, root: Path) -> bool:
-    """Whether an entry that is not in the manifest may be removed."""
-    if not current.strip():
-        return False
-    entry = file.find_entry(_decode_text(current))
-    # A file in the home directory may hold the entry of another workspace.
-    return file.location == "workspace" or (entry is not None and is_for_workspace(entry, root))
 
 
 def _read_text(file: ConfigFile, target: InstallTarget) -> str:
@@ -192,16 +187,12 @@ def apply_changes(
             started.append(change)
             _replace_file(change.path, change.before, change.after)
     except (OSError, ConfigError):
-        _roll_back(started)
+        for change in reversed(started):
+            if _read_file(change.path.parent, (change.path.name,)) == change.after:
+                _replace_file(change.path, change.after, change.before)
         remove_empty_directories(list(reversed(created)))
         raise
     remove_empty_directories(removed_directories)
-
-
-def _roll_back(started: Sequence[ConfigChange]) -> None:
-    for change in reversed(started):
-        if _read_file(change.path.parent, (change.path.name,)) == change.after:
-            _replace_file(change.path, change.after, change.before)
 
 
 def remove_empty_directories(directories: Sequence[Path]) -> None:
@@ -256,11 +247,6 @@ def _require_writable(base: Path, parts: tuple[str, ...]) -> None:
     existing = next(parent for parent in path.parents if parent.exists())
     if not os.access(existing, os.W_OK | os.X_OK):
         raise ConfigError("You have no permission to write to its directory")
-
-
-def _missing_directories(base: Path, parts: tuple[str, ...]) -> list[Path]:
-    """Missing parent directories of the file, outermost first."""
-    return [prefix for prefix in list(_path_prefixes(base, parts))[:-1] if not prefix.exists()]
 
 
 def _replace_file(path: Path, before: bytes | None, after: bytes | None) -> None:

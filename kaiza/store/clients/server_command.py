@@ -31,7 +31,7 @@ def for_workspace(root: Path) -> ServerCommand:
 def require_startable(server: ServerCommand, client: Client) -> None:
     """ConfigError if the client could not pass these arguments on unchanged."""
     arguments = (server.command, *server.args, *server.env.values())
-    if any(not argument.isprintable() or _has_surrogate(argument) for argument in arguments):
+    if any(not argument.isprintable() for argument in arguments):
         raise ConfigError("A path has characters that a configuration file cannot hold")
     if any(sign in argument for sign in client.variable_signs for argument in arguments):
         signs = " or ".join(client.variable_signs)
@@ -55,7 +55,3 @@ def can_start() -> bool:
     except (OSError, subprocess.TimeoutExpired):
         return False
     return completed.returncode == 0 and completed.stdout.startswith(b"kaiza ")
-
-
-def _has_surrogate(argument: str) -> bool:
-    return any("\ud800" <= char <= "\udfff" for char in argument)

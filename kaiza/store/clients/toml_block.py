@@ -39,7 +39,12 @@ def set_table(text: str, settings: Mapping[str, str], table: tuple[str, str], me
         return text
     bare = _drop_table(remove_blocks(text), table)
     newline = "\r\n" if "\r\n" in text else "\n"
-    edited = _assemble_text(bare, _format_settings(added), _format_table(table, members), newline)
+    edited = _assemble_text(
+        bare,
+        [f"{key} = {_format_value(value)}" for key, value in added.items()],
+        [f"[{group}.{name}]", *(f"{key} = {_format_value(value)}" for key, value in members.items())],
+        newline,
+    )
     expected = parse(bare) | added
     expected[group] = {**expected.get(group, {}), name: members}
     if _parse_or_empty(edited) != expected:
@@ -119,14 +124,6 @@ def _assemble_text(bare: str, settings: list[str], table: list[str], newline: st
 
 def _format_block(lines: list[str], newline: str) -> str:
     return "".join(line + newline for line in (BEGIN, *lines, END))
-
-
-def _format_settings(values: Mapping[str, str]) -> list[str]:
-    return [f"{key} = {_format_value(value)}" for key, value in values.items()]
-
-
-def _format_table(table: tuple[str, str], members: Mapping[str, Any]) -> list[str]:
-    return [f"[{'.'.join(table)}]", *(f"{key} = {_format_value(value)}" for key, value in members.items())]
 
 
 def _format_value(value: Any) -> str:

@@ -30,7 +30,15 @@ class EditorCatalog(NamedTuple):
             for card in offered_cards(self.registry, self.offer)
             if category in (None, card.category) and tier in (None, card.tier)
         )
-        return [_list_item(card, self.registry) for card in sorted(cards)]
+        return [
+            {
+                **card.identity(),
+                "title": card.title,
+                "inputSchema": self.registry.load_tool_schemas(card.name).input,
+                "outputSchema": self.registry.load_tool_schemas(card.name).output,
+            }
+            for card in sorted(cards)
+        ]
 
     def describe_tool(self, tool: str) -> dict[str, Any] | None:
         """The `tool` member of `tools/describe`, by name or alias; None if there is no such tool.
@@ -64,21 +72,17 @@ class EditorCatalog(NamedTuple):
         }
 
 
-def _list_item(card: ToolCard, registry: SchemaRegistry) -> dict[str, Any]:
-    schemas = registry.load_tool_schemas(card.name)
-    return {**card.identity(), "title": card.title, "inputSchema": schemas.input, "outputSchema": schemas.output}
-
-
 def _describe_members(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    definitions = schema.get("$defs", {})
-    members = {name: _inline_references(member, definitions) for name, member in schema["properties"].items()}
-    return {name: _describe_member(member, name in schema["required"]) for name, member in members.items()}
-
-
-def _describe_member(member: Mapping[str, Any], required: bool) -> dict[str, Any]:  # noqa: FBT001  a cell of a table
-    shown = {key: member[key] for key in (*_SHOWN_KEYS, "items") if key in member}
-    kinds = member["type"]
-    return {"type": kinds if isinstance(kinds, str) else " | ".join(kinds), "required": required, **shown}
+    described = {}
+    for name, referring in schema["properties"].items():
+        member = _inline_references(referring, schema.get("$defs", {}))
+        kinds = member["type"]
+        described[name] = {
+            "type": kinds if isinstance(kinds, str) else " | ".join(kinds),
+            "required": name in schema["required"],
+            **{key: member[key] for key in (*_SHOWN_KEYS, "items") if key in member},
+        }
+    return described
 
 
 def _inline_references(value: Any, definitions: Mapping[str, Any]) -> Any:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from jsonschema_rs import ValidationError as FastError
 
 _NAME = re.compile(r"[a-z_]+")
-_INPUT, _OUTPUT = ".json", ".output.json"
 LONG_ANSWERS = {"anthropic/maxResultSizeChars": 500_000}
 """Tells Claude Code to hand on whole what was asked to be long; without it, it hands on 50,000 characters."""
 
@@ -81,7 +80,12 @@ class SchemaValidator:
 
     def _strict_validator(self) -> "Draft202012Validator":
         if self._strict is None:
-            self._strict = _compile_strict(self.schema)
+            from jsonschema import Draft202012Validator, validators  # noqa: PLC0415  see the top
+
+            # JSON Schema calls 5.0 an integer, and in Python True is an int; neither is accepted.
+            types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
+            strict = validators.extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
+            self._strict = strict(self.schema)
         return self._strict
 
 
@@ -119,11 +123,20 @@ class SchemaRegistry:
         if not _NAME.fullmatch(tool_id):
             raise KeyError(tool_id)
         if tool_id not in self._schemas:
+            import hashlib  # noqa: PLC0415  needed for fingerprints only
+
+            from kaiza.domain.audit import canonical_json  # noqa: PLC0415  as above
+
             try:
-                both = [self.read_document(tool_id + suffix) for suffix in (_INPUT, _OUTPUT)]
+                both = {
+                    "input": self.read_document(f"{tool_id}.json"),
+                    "output": self.read_document(f"{tool_id}.output.json"),
+                }
             except FileNotFoundError:
                 raise KeyError(tool_id) from None
-            self._schemas[tool_id] = _tool_schemas(*both)
+            self._schemas[tool_id] = ToolSchemas(
+                **both, fingerprint=hashlib.sha256(canonical_json.encode(both)).hexdigest()
+            )
         return self._schemas[tool_id]
 
     def load_tool_io(self, tool_id: str) -> ToolIo:
@@ -156,29 +169,6 @@ def _read_json(path: Path) -> Any:
     return orjson.loads(path.read_bytes())
 
 
-def _tool_schemas(input_schema: dict[str, Any], output_schema: dict[str, Any]) -> ToolSchemas:
-    import hashlib  # noqa: PLC0415  needed for fingerprints only
-
-    from kaiza.domain.audit import canonical_json  # noqa: PLC0415  as above
-
-    both = canonical_json.encode({"input": input_schema, "output": output_schema})
-    return ToolSchemas(input_schema, output_schema, hashlib.sha256(both).hexdigest())
-
-
-def _compile_strict(schema: dict[str, Any]) -> "Draft202012Validator":
-    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415  see the top
-
-    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
-    strict = validators.extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
-    validator: Draft202012Validator = strict(schema)
-    return validator
-
-
-def _is_integer(_checker: object, value: object) -> bool:
-    # JSON Schema calls 5.0 an integer, and in Python True is an int; neither is accepted.
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def offered_cards(registry: SchemaRegistry, offer: ToolOffer) -> list[ToolCard]:
     """Cards of the tools that a server offers, in catalog order."""
     return [card for card in map(ToolCard.from_row, registry.catalog()) if offer.includes(card)]
@@ -189,18 +179,18 @@ def list_items(
 ) -> list[Mapping[str, Any]]:
     """Items of MCP's `tools/list` answer: the offered tools that the catalog lists, and those named."""
     cards = offered_cards(registry, offer)
-    return [_tool_item(card, registry) for card in cards if card.listed or card.name in also_listed]
-
-
-def _tool_item(card: ToolCard, registry: SchemaRegistry) -> Mapping[str, Any]:
-    item = {
-        **card.identity(),
-        "title": card.title,
-        "inputSchema": registry.read_document(f"{card.name}.json"),
-        "outputSchema": registry.read_document(f"{card.name}.output.json"),
-        "annotations": card.annotations(),
-    }
-    return {**item, "_meta": LONG_ANSWERS} if card.may_answer_at_length else item
+    return [
+        {
+            **card.identity(),
+            "title": card.title,
+            "inputSchema": registry.read_document(f"{card.name}.json"),
+            "outputSchema": registry.read_document(f"{card.name}.output.json"),
+            "annotations": card.annotations(),
+            **({"_meta": LONG_ANSWERS} if card.may_answer_at_length else {}),
+        }
+        for card in cards
+        if card.listed or card.name in also_listed
+    ]
 
 
 def find_faults(validator: "FastValidator", value: object) -> Iterator[ArgumentFault]:

@@ -80,7 +80,9 @@ def parse_file(text: str, place: FilePlace) -> "SettingsFile":
         for glob in file.deny_read:
             DenyGlob.parse(glob)
     except tomllib.TOMLDecodeError as error:
-        raise _line_error(place, str(error), _line_in_message(str(error), text)) from error
+        # The line that tomllib names; for an error at the end of the document, the last line with text.
+        match = re.search(r"at line (\d+)", str(error))
+        raise _line_error(place, str(error), int(match[1]) if match else text.rstrip().count("\n") + 1) from error
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         path = first["loc"]
@@ -107,12 +109,6 @@ def _require_own_file(place: FilePlace, status: os.stat_result) -> None:
     is_own = status.st_uid in (0, os.geteuid()) and not status.st_mode & _WRITABLE_BY_ALL
     if place.schema != "workspace" and not is_own:
         raise file_error(place, "not_yours")
-
-
-def _line_in_message(message: str, text: str) -> int:
-    """The line that tomllib names; for an error at the end of the document, the last line with text."""
-    match = re.search(r"at line (\d+)", message)
-    return int(match[1]) if match else text.rstrip().count("\n") + 1
 
 
 def _line_of_setting(path: Sequence[str | int], text: str) -> int:

@@ -115,7 +115,13 @@ class SettingsLayers:
             return value
         places = [values for values in self._places.values() if "allow_read" not in values]
         denials = [DenyGlob.parse(glob) for values in places for glob in values.get("deny_read", ())]
-        return [path for path in value if not _is_denied(path, denials)]
+        kept = []
+        for path in value:
+            parts = path.split("/")
+            prefixes = [parts[:depth] for depth in range(1, len(parts) + 1)]
+            if not any(denial.matches(prefix) for denial in denials for prefix in prefixes):
+                kept.append(path)
+        return kept
 
     def _find_places(self, key: str, value: Any) -> list[str]:
         setting = {place: values[key] for place, values in self._places.items() if key in values}
@@ -128,9 +134,3 @@ class SettingsLayers:
 def read_outside() -> tuple[TrustedConfig, TrustedConfig]:
     """The configuration of the machine and of the user; BOOTSTRAP_FAILURE if one is invalid."""
     return read_machine_config(), read_user_config()
-
-
-def _is_denied(path: str, denials: Sequence[DenyGlob]) -> bool:
-    parts = path.split("/")
-    prefixes = [parts[:depth] for depth in range(1, len(parts) + 1)]
-    return any(denial.matches(prefix) for denial in denials for prefix in prefixes)

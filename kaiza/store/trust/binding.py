@@ -1,7 +1,7 @@
 """Binding of a workspace to this machine's state directory: new, bound or foreign.
 
-Reading decides and writes nothing; `establish` writes the identity before the first record. Device and inode numbers
-decide nothing: they change with every restore.
+Reading writes nothing; `establish` writes the identity before the first record. Device and inode numbers are not
+looked at, because they change with every restore.
 """
 
 from collections.abc import Sequence
@@ -120,15 +120,12 @@ def _decide(root: str, state_path: Path) -> Binding:
         return _FOREIGN
     if local_id == known.workspace_id:
         return Binding(adopted_seq=known.adopted_seq)
-    if local_id is None and _continues_checkpoint(root, state_path):
-        return Binding(adopted_seq=known.adopted_seq, lacks_id=True)
+    if local_id is None:
+        # The id was deleted. The workspace is still ours if its log contains the last head that this machine knows.
+        checkpoint = Checkpoint(state_path).read()
+        if checkpoint is not None and is_head_in_log(log_file.path_of(root), checkpoint.head):
+            return Binding(adopted_seq=known.adopted_seq, lacks_id=True)
     return _FOREIGN
-
-
-def _continues_checkpoint(root: str, state_path: Path) -> bool:
-    """Whether the log contains the last head that this machine knows."""
-    checkpoint = Checkpoint(state_path).read()
-    return checkpoint is not None and is_head_in_log(log_file.path_of(root), checkpoint.head)
 
 
 def _bind_new(root: str, state_path: Path, key: StateKey) -> Sequence[Body]:

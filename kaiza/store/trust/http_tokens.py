@@ -1,6 +1,6 @@
 """Tokens for HTTP: `http_tokens.json` in a workspace's state directory, written only by `kaiza token`.
 
-Of a token only its SHA-256 is kept. No token is valid if the file can be opened by other users or is damaged, or if it
+Only the SHA-256 of a token is kept. No token is valid if the file is damaged or can be opened by other users, or if it
 belongs to another workspace that was at this path.
 """
 
@@ -40,7 +40,7 @@ _SECONDS_BETWEEN_USES = 60.0
 
 @dataclass(frozen=True, slots=True)
 class HttpToken:
-    """A token's name, hash, role and times, which are as in records."""
+    """One token. `created` and `expires` have the log's timestamp format."""
 
     name: str
     digest: str
@@ -111,16 +111,20 @@ def read_tokens(root: str) -> TokenList:
 
 def save_tokens(root: str, tokens: Sequence[HttpToken]) -> None:
     """Replace the file; durable when this returns. The caller has recorded the decision, so the workspace has an id."""
-    members = {"workspace": _read_workspace_id(root), "tokens": [asdict(token) for token in tokens]}
+    members = {
+        "workspace": identity.read_known_id(state_dir.path_of(root)),
+        "tokens": [asdict(token) for token in tokens],
+    }
     FILE.replace(state_dir.path_of(root, create=True), members, durable=True)
 
 
 def read_uses(root: str) -> Mapping[str, str]:
     """When each principal last made a request, to the minute."""
     try:
-        return USES.load(state_dir.path_of(root), _parse_uses) or {}
+        uses = USES.load(state_dir.path_of(root), lambda document: dict(document["uses"])) or {}
     except (OSError, ValueError):
         return {}
+    return {label: at for label, at in uses.items() if isinstance(at, str)}
 
 
 class TokenAuthenticator:
@@ -174,17 +178,8 @@ def _hash_token(token: str) -> str:
     return sha256(token.encode()).hexdigest()
 
 
-def _read_workspace_id(root: str) -> str | None:
-    known = identity.read_known(state_dir.path_of(root))
-    return known.workspace_id if known else None
-
-
-def _parse_uses(document: dict[str, Any]) -> dict[str, str]:
-    return {str(label): at for label, at in document["uses"].items() if isinstance(at, str)}
-
-
 def _parse(root: str, document: dict[str, Any]) -> TokenList:
-    if document["workspace"] is None or document["workspace"] != _read_workspace_id(root):
+    if document["workspace"] is None or document["workspace"] != identity.read_known_id(state_dir.path_of(root)):
         return TokenList()
     tokens = tuple(HttpToken(**entry) for entry in document["tokens"])
     if len({token.name for token in tokens}) != len(tokens) or not all(map(_is_well_formed, tokens)):

@@ -48,6 +48,12 @@ def write_known(state_path: Path, known: KnownWorkspace) -> None:
     RECORD.replace(state_path, members, durable=True)
 
 
+def read_known_id(state_path: Path) -> str | None:
+    """The id of that workspace; None if it has none. OSError if it cannot be read."""
+    known = read_known(state_path)
+    return known.workspace_id if known else None
+
+
 def new_id() -> str:
     """A random id."""
     return os.urandom(_ID_BYTES).hex()

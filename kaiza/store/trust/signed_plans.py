@@ -37,14 +37,23 @@ _statuses: TimedCache[tuple[object, ...], SignatureStatus] = TimedCache()
 def verify_signature(root: str, state_path: Path, stored: StoredPlan) -> SignatureStatus:
     """Verify a plan's signature. Starts ssh-keygen, so it is not called under the log's lock."""
     try:
-        signature = read_signature(root, stored.plan_id)
+        signature, plan = read_signature(root, stored.plan_id), stored.parsed.plan
         if signature is None:
             return SignatureStatus()
-        text, signers = _prepare_verification(state_path, stored)
+        if plan is None or plan.expires is None:
+            raise SshKeygenError("a signed plan needs expires, and this one has none")  # noqa: TRY301  one answer
+        text = compose_text(require_project(state_path), plan.plan_id, plan.plan_hash)
+        signers = _require_signers(state_path)
     except SshKeygenError as problem:
         return SignatureStatus(problem=str(problem))
-    key = (root, text, sha256(signature).digest(), signers.content)
-    return _statuses.get(key, lambda: _verify(root, signers, signature, text))
+
+    def verify() -> SignatureStatus:
+        try:
+            return SignatureStatus(signer=ssh_keygen.find_signer(root, signers.content, NAMESPACE, signature, text))
+        except SshKeygenError as problem:
+            return SignatureStatus(problem=str(problem))
+
+    return _statuses.get((root, text, sha256(signature).digest(), signers.content), verify)
 
 
 def compose_text(project: str, plan_id: str, plan_hash: str) -> bytes:
@@ -108,24 +117,9 @@ def _file_name(plan_id: str) -> str:
     return f"{plan_id}{SUFFIX}.sig"
 
 
-def _prepare_verification(state_path: Path, stored: StoredPlan) -> tuple[bytes, SignerList]:
-    """The text that must be signed, and the signers that may have; SshKeygenError if no signature can count."""
-    plan = stored.parsed.plan
-    if plan is None or plan.expires is None:
-        raise SshKeygenError("a signed plan needs expires, and this one has none")
-    return compose_text(require_project(state_path), plan.plan_id, plan.plan_hash), _require_signers(state_path)
-
-
 def _require_signers(state_path: Path) -> SignerList:
     signers = read_signers(state_path)
     if not signers.signers:
         detail = f" ({signers.problems[0]})" if signers.problems else ""
         raise SshKeygenError(f"no signer is trusted here{detail}")
     return signers
-
-
-def _verify(root: str, signers: SignerList, signature: bytes, text: bytes) -> SignatureStatus:
-    try:
-        return SignatureStatus(signer=ssh_keygen.find_signer(root, signers.content, NAMESPACE, signature, text))
-    except SshKeygenError as problem:
-        return SignatureStatus(problem=str(problem))

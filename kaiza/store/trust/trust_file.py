@@ -15,7 +15,7 @@ from kaiza.store.config.trusted_config import TrustedConfig
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.byte_io import name_stamp
 from kaiza.store.disk.state_dir import StateFile
-from kaiza.store.trust.identity import read_known
+from kaiza.store.trust.identity import read_known_id
 from kaiza.store.trust.timed_cache import TimedCache
 
 FILE = StateFile("trust.json")
@@ -36,7 +36,7 @@ def read_trust(state_path: Path) -> WorkspaceTrust:
     """What is trusted for the workspace; nothing if there is no file, it is damaged or another workspace's."""
     try:
         found = FILE.load(state_path, _parse)
-        is_own = found is not None and found[0] == _read_workspace_id(state_path)
+        is_own = found is not None and found[0] == read_known_id(state_path)
         return found[1] if found is not None and is_own else WorkspaceTrust()
     except (OSError, ValueError):
         return WorkspaceTrust(problem=f"{FILE.path_in(state_path)} cannot be read; delete it and run kaiza trust again")
@@ -46,7 +46,7 @@ def is_of_another_workspace(state_path: Path) -> bool:
     """Whether a workspace that was at this path before is trusted, and this one is not."""
     try:
         found = FILE.load(state_path, _parse)
-        return found is not None and found[0] != _read_workspace_id(state_path)
+        return found is not None and found[0] != read_known_id(state_path)
     except (OSError, ValueError):
         return True
 
@@ -57,16 +57,11 @@ def save_trust(root: str, trust: WorkspaceTrust) -> None:
     if is_of_another_workspace(state_path):
         (state_path / SIGNERS_NAME).unlink(missing_ok=True)  # the signers were that workspace's
     members = {
-        "workspace": _read_workspace_id(state_path),
+        "workspace": read_known_id(state_path),
         "merged": [{"ref": ref} for ref in trust.merged_refs],
         "project": trust.project,
     }
     FILE.replace(state_path, members, durable=True)
-
-
-def _read_workspace_id(state_path: Path) -> str | None:
-    known = read_known(state_path)
-    return known.workspace_id if known else None
 
 
 def _parse(document: dict[str, Any]) -> tuple[str | None, WorkspaceTrust]:

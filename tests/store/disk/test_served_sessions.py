@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from kaiza.store.disk.kaiza_dir import KaizaDir
-from kaiza.store.disk.served_sessions import PREFIX, ServedSessions, find_served, is_idle
+from kaiza.store.disk.process_liveness import PREFIX, ServedSessions, find_served, is_idle
 
 
 @pytest.fixture
