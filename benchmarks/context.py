@@ -14,7 +14,6 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from kaiza.cli.context.resolve import CommandView
 from kaiza.store.context.cache_builder import CacheBuilder
 from kaiza.store.context.source_scan import SourceDocument
 from kaiza.store.disk.kaiza_dir import KaizaDir

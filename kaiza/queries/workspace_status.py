@@ -19,7 +19,6 @@ from kaiza.store.audit.reader import read_records
 from kaiza.store.audit.verification.verify import NO_RECORDS, verdict_output, verify_log
 from kaiza.store.config.settings_layers import DEFAULT
 from kaiza.store.disk.process_liveness import find_served, is_idle
-from kaiza.store.disk.served_sessions import find_served, is_idle
 from kaiza.store.workspace import Workspace
 
 __all__ = ["DEFAULT", "list_unadopted", "workspace_status"]

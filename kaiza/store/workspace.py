@@ -23,7 +23,6 @@ from kaiza.store.config.settings_layers import SettingsLayers
 from kaiza.store.disk import disk_reserve, process_liveness, state_dir
 from kaiza.store.disk.kaiza_dir import KaizaDir
 from kaiza.store.disk.process_liveness import ServedSessions
-from kaiza.store.disk.served_sessions import ServedSessions
 from kaiza.store.documents.nested_workspaces import find_nested_path
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.documents.report_files import ReportFiles
