@@ -1,7 +1,7 @@
 """Gemini CLI's file: Kaiza's server, and a list of the tools that Gemini may use.
 
 A list of what is allowed, because Gemini hides a server's tool with the bare name of any tool that is denied, and
-Kaiza has a `write_file`, too (ADR 1001).
+Kaiza has a `write_file` of its own (ADR 1001).
 """
 
 from typing import Any

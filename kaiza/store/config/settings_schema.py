@@ -84,7 +84,7 @@ class MergedSection(ClosedModel):
 
 
 class MachineMergedSection(MergedSection):
-    """As above; `everything_below` means every repository below the directory, too."""
+    """As above; `everything_below` means every repository below the directory as well."""
 
     everything_below: bool = False
 

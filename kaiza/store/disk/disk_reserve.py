@@ -1,7 +1,7 @@
 """Space on the disk that is kept for a person's undo: a file in `.kaiza/` whose blocks are taken.
 
-An agent's change needs the reserve to be there, so no change of an agent's, nor anything else that fills the disk,
-leaves less. An undo by a person deletes the file if the disk is full, and puts it back afterwards if there is room.
+An agent can change nothing unless the reserve is there, so whatever fills the disk leaves at least that much. An undo
+by a person deletes the file if the disk is full, and puts it back afterwards if there is room.
 """
 
 import errno
