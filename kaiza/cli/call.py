@@ -121,18 +121,14 @@ def _call_in_session(
         return begun
     session = begun.body.get(_SESSION)
     if not isinstance(session, str):
-        raise _no_answer("begin_session returned no session")
+        from kaiza.server.mcp_client import NoAnswerError  # noqa: PLC0415  as above
+
+        raise NoAnswerError("begin_session returned no session")
     result = _call(client, args, {**given, _SESSION: session})
     is_open = args.tool != "end_session" and client.call_tool("end_session", {_SESSION: session}).error_code
     state = "could not be ended" if is_open else "was begun for this call, and ended"
     output.print_error(f"Session {escape(session)}, {describe_role(role)}, {state}.")
     return result
-
-
-def _no_answer(reason: str) -> "NoAnswerError":
-    from kaiza.server.mcp_client import NoAnswerError  # noqa: PLC0415  as above
-
-    return NoAnswerError(reason)
 
 
 def _call(client: "McpClient", args: argparse.Namespace, given: Mapping[str, Any]) -> "CallResult":
@@ -168,8 +164,10 @@ def _print_result(args: argparse.Namespace, result: "CallResult") -> int:
         output.print_json(result.document)
     elif result.error_code is None:
         output.print_lines(wrap(_format_output(result), output.terminal_width()))
-        for line in _find_diagnostics(result):
-            output.print_error(escape(line))
+        # Notes on the result, such as that a scan was stopped.
+        notes = (result.document.get("_meta") or {}).get(DIAGNOSTICS_KEY)
+        for note in notes if isinstance(notes, list) else ():
+            output.print_error(escape(str(note)))
     else:
         _print_refusal(args.tool, result)
     return output.SUCCESS if result.error_code is None else output.FAILURE
@@ -183,12 +181,6 @@ def _format_output(result: "CallResult") -> Iterator[str]:
     if "summary" in result.body:
         yield escape(str(result.body["summary"]))
     yield from format_members({name: value for name, value in result.body.items() if name != "summary"})
-
-
-def _find_diagnostics(result: "CallResult") -> list[str]:
-    """Notes on the result, such as that a scan was stopped."""
-    found = (result.document.get("_meta") or {}).get(DIAGNOSTICS_KEY)
-    return [str(line) for line in found] if isinstance(found, list) else []
 
 
 def _print_refusal(tool: str, result: "CallResult") -> None:

@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kaiza
-from kaiza.cli import http_options
 from kaiza.cli.console import arguments
 
 if TYPE_CHECKING:
@@ -26,6 +25,8 @@ TIERS = ("core", "governed")
 CONTENT_MODES = ("full", "summary")
 MAX_TIMEOUT_MS = 30_000
 MAX_GUARD_MS = 15_000
+MAX_PORT = 65_535
+_NEED_HTTP = ("allow_host", "allow_origin", "no_auth", "tls_cert", "tls_key", "behind_tls_proxy")
 _START_FAILED = 3
 
 
@@ -74,7 +75,7 @@ def parse_options(argv: Sequence[str]) -> ServeOptions:
     parser = arguments.CommandParser(prog="kaiza serve")
     add(parser)
     parsed = parser.parse_args(argv)
-    http_options.require_consistency(parser, parsed)
+    _require_consistency(parser, parsed)
     options: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in vars(parsed).items()
     }
@@ -137,7 +138,7 @@ def _add_limit_options(parser: argparse.ArgumentParser) -> None:
         help="time after which a scan returns what it has found, at most and by default 10000, or 15000 where it reads "
         "files",
     )
-    http_options.add(parser)
+    _add_http_options(parser)
 
 
 def _add_check_options(parser: argparse.ArgumentParser) -> None:
@@ -151,6 +152,55 @@ def _add_check_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="like --allow-checks, but where bubblewrap does not work, run them with your permissions (default: no)",
     )
+
+
+def _add_http_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that `serve_http` applies; it is not imported on stdio."""
+    parser.add_argument(
+        "--http",
+        metavar="HOST:PORT",
+        type=_parse_address,
+        help="serve HTTP at this address instead of standard input and output; port 0 picks a free one",
+    )
+    parser.add_argument(
+        "--allow-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="another host name under which clients reach the server; may be given several times",
+    )
+    parser.add_argument(
+        "--allow-origin",
+        metavar="ORIGIN",
+        action="append",
+        default=[],
+        help="let web pages of this origin, such as https://example.org, use the server; may be given several times",
+    )
+    parser.add_argument("--no-auth", action="store_true", help="require no token; only on a loopback address")
+    parser.add_argument("--tls-cert", metavar="FILE", help="certificate chain, PEM")
+    parser.add_argument("--tls-key", metavar="FILE", help="private key of the certificate, PEM, not encrypted")
+    parser.add_argument(
+        "--behind-tls-proxy",
+        action="store_true",
+        help="allow addresses other than loopback without a certificate, because a proxy speaks TLS",
+    )
+
+
+def _require_consistency(parser: argparse.ArgumentParser, parsed: argparse.Namespace) -> None:
+    """End with a usage error if an option lacks another one that it needs."""
+    named = [f"--{name.replace('_', '-')}" for name in _NEED_HTTP if getattr(parsed, name)]
+    if parsed.http is None and named:
+        parser.error(f"{named[0]} needs --http HOST:PORT")
+    if (parsed.tls_cert is None) != (parsed.tls_key is None):
+        parser.error("--tls-cert and --tls-key need each other")
+
+
+def _parse_address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    digits = port.isascii() and port.isdecimal() and len(port) <= len(str(MAX_PORT))
+    if not host.strip("[]") or not digits or int(port) > MAX_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an address. Write HOST:PORT, such as 127.0.0.1:8765")
+    return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 def _parse_milliseconds(most: int, text: str) -> int:
@@ -220,16 +270,12 @@ def _build_app(options: ServeOptions, roots: tuple[str, ...]) -> "App":
 
 
 def _find_roots(named: Sequence[str]) -> tuple[str, ...]:
-    """The real paths of the workspaces; BOOTSTRAP_FAILURE if one is missing, nested, or has invalid settings.
-
-    The usual case, one directory without settings that cannot hold the state directory, imports none of those checks.
-    """
+    """The real paths of the workspaces; BOOTSTRAP_FAILURE if one is missing, nested, or has invalid settings."""
     named = named or (os.environ.get("CLAUDE_PROJECT_DIR") or ".",)
     first = os.path.realpath(named[0])
-    return (first,) if len(named) == 1 and _has_no_settings(first) else _check_roots(named)
-
-
-def _check_roots(named: Sequence[str]) -> tuple[str, ...]:
+    # The usual case imports none of the checks below.
+    if len(named) == 1 and _has_no_settings(first):
+        return (first,)
     from kaiza.store.config.roots import require_own_directories_outside, resolve_roots  # noqa: PLC0415  as above
     from kaiza.store.files.confined_root import ConfinedRoot  # noqa: PLC0415  as above
     from kaiza.store.trust.adopted_settings import read_layers  # noqa: PLC0415  as above
@@ -249,9 +295,13 @@ def _has_no_settings(root: str) -> bool:
         root.encode()  # a path that is not UTF-8 is refused
         # A name that is not ASCII may be kaiza.toml to a file system that folds case or normalizes.
         settings = any(not name.isascii() or name.lower().startswith("kaiza.toml") for name in os.listdir(root))  # noqa: PTH208  see the top
-        return not settings and not _can_hold_state(root) and not _has_configuration(root)
+        if settings or _can_hold_state(root):
+            return False
     except (OSError, UnicodeEncodeError):
         return False
+    # A configuration that exists, or that someone could make in the workspace.
+    directories = ("/etc/kaiza", _own_directory("XDG_CONFIG_HOME", ".config"))
+    return not any(os.path.lexists(path) or _is_inside(os.path.realpath(path), root) for path in directories)
 
 
 def _can_hold_state(root: str) -> bool:
@@ -264,12 +314,6 @@ def _can_hold_state(root: str) -> bool:
             return any(entry.is_symlink() for entry in entries)
     except FileNotFoundError:
         return False
-
-
-def _has_configuration(root: str) -> bool:
-    """Whether there is a configuration directory, or could be one in the workspace."""
-    directories = ("/etc/kaiza", _own_directory("XDG_CONFIG_HOME", ".config"))
-    return any(os.path.lexists(path) or _is_inside(os.path.realpath(path), root) for path in directories)
 
 
 def _own_directory(variable: str, default: str) -> str:

@@ -85,7 +85,10 @@ def _format_lines(workspace: Workspace, status: Mapping[str, Any]) -> Iterator[s
     unadopted = list(render_unadopted(status["unadopted_settings"]))
     yield from plans.render_section("Settings in kaiza.toml that are not adopted", unadopted, width, colour=colour)
     yield from _format_tables(status, width, colour=colour)
-    unfinished = [line for intent in status["intents"][:_MAX_ROWS] for line in _intent_lines(intent)]
+    unfinished = []
+    for intent in status["intents"][:_MAX_ROWS]:
+        paths = (f"{INDENT}{escape(path)}" for path in intent["paths"][:_MAX_PATHS])
+        unfinished += [f"record {intent['seq']}", *paths]
     unfinished += _more(status["intents"])
     yield from plans.render_section(
         "Changes in progress, or left unfinished by a crash", unfinished, width, colour=colour
@@ -139,11 +142,6 @@ def _session_row(session: Mapping[str, Any]) -> tuple[Cell, ...]:
         Cell(escape(session["client"] or "")),
         Cell(escape(session["principal"] or "")),
     )
-
-
-def _intent_lines(intent: Mapping[str, Any]) -> Iterator[str]:
-    yield f"record {intent['seq']}"
-    yield from (f"{INDENT}{escape(path)}" for path in intent["paths"][:_MAX_PATHS])
 
 
 def _more(items: Sequence[object]) -> list[str]:

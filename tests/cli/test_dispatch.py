@@ -35,12 +35,6 @@ def test_every_command_has_help_with_an_example_of_itself(kaiza, name):
         assert f"kaiza {command}" in example[1]
 
 
-def test_audit_has_all_its_subcommands():
-    assert {f"audit {word}" for word in ("verify", "show", "tail", "head", "export", "accept")} < set(
-        commands_below("audit")
-    )
-
-
 def test_the_overview_lists_every_command(kaiza):
     result = kaiza("--help")
 
@@ -98,7 +92,6 @@ def test_starting_the_server_imports_no_other_command_and_no_slow_module(tmp_pat
         "kaiza.cli.dispatch",
         "kaiza.cli.console",
         "kaiza.cli.console.arguments",
-        "kaiza.cli.http_options",
         "kaiza.cli.serve",
     }
 

@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from doors import until
 from http_doors import HttpDoor
+from kaiza.server.http.listening_socket import MAX_SOCKETS
 
-from kaiza.cli import serve
 from kaiza.server.http.connection import MAX_SOCKETS
 
 
@@ -53,11 +53,6 @@ def certificate(tmp_path_factory):
         form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, how)
         (directory / file).write_bytes(key.private_bytes(*form))
     return directory
-
-
-def test_an_address_is_parsed():
-    assert serve.parse_options(["--http", "127.0.0.1:80"]).http == ("127.0.0.1", 80)
-    assert serve.parse_options(["--http", "[::1]:0"]).http == ("::1", 0)
 
 
 def test_the_server_prints_its_url_and_stops_with_0(open_server):

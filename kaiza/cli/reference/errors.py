@@ -5,6 +5,7 @@ import argparse
 from kaiza.cli.console import arguments, output
 from kaiza.domain import error_codes
 from kaiza.domain.error_codes import ErrorCode
+from kaiza.domain.refusal import RefusedError
 from kaiza.render.tables import Cell, Column, render_table
 
 _COLUMNS = (
@@ -57,9 +58,7 @@ def _run_map(args: argparse.Namespace) -> int:
     try:
         row = error_codes.lookup(args.code)
     except KeyError as error:
-        raise output.CommandError(
-            f"KeyError: there is no error code {error}. `kaiza errors` lists the codes.", output.FAILURE
-        ) from None
+        raise RefusedError(f"KeyError: there is no error code {error}. `kaiza errors` lists the codes.") from None
     if args.json:
         output.print_json(row.as_json())
     else:

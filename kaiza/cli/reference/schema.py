@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Iterator, Mapping
 
 from kaiza.cli.console import arguments, output
+from kaiza.domain.refusal import RefusedError
 from kaiza.domain.schema_lint import SchemaFinding
 from kaiza.queries.tool_schemas import SchemaRegistry, find_schema_faults
 from kaiza.render.tables import Cell, Column, render_table
@@ -55,7 +56,7 @@ def _run_fingerprint(args: argparse.Namespace) -> int:
     try:
         fingerprints = {name: registry.fingerprint(name) for name in names}
     except KeyError as error:
-        raise output.CommandError(f"There is no tool {error}. `kaiza tools` lists the tools.", output.FAILURE) from None
+        raise RefusedError(f"There is no tool {error}. `kaiza tools` lists the tools.") from None
     if args.json:
         output.print_json({"fingerprints": [{"tool": name, "fingerprint": fingerprints[name]} for name in names]})
     elif args.tool:

@@ -11,7 +11,8 @@ from kaiza.cli.console import arguments, output
 from kaiza.cli.console.interrupted import name_interrupted
 from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.cli.review import selection
-from kaiza.domain.review.report import ReviewReport, ReviewSelection
+from kaiza.domain.refusal import RefusedError
+from kaiza.domain.review.report import ReviewReport
 from kaiza.queries.review_records import TooManyRecordsError
 from kaiza.queries.review_report import review, save_page
 from kaiza.queries.workspaces import Workspace, trusted_path
@@ -56,7 +57,11 @@ def _run_review(args: argparse.Namespace) -> int:
     with open_workspace(args) as workspace:
         name_interrupted(workspace)
         chosen = selection.resolve_selection(args, workspace.root)
-        report = _compute(workspace, chosen)
+        try:
+            report = review(workspace, chosen)
+        except TooManyRecordsError:
+            raise RefusedError(selection.TOO_MANY) from None
+        selection.require_records(chosen, report.verdict.counts.records)
         if args.markdown:
             output.print_lines(render_markdown(report))
         elif args.json or args.sarif:
@@ -70,25 +75,20 @@ def _run_review(args: argparse.Namespace) -> int:
     return output.FAILURE
 
 
-def _compute(workspace: Workspace, chosen: ReviewSelection) -> ReviewReport:
-    try:
-        report = review(workspace, chosen)
-    except TooManyRecordsError:
-        raise output.CommandError(selection.TOO_MANY, output.FAILURE) from None
-    selection.require_records(chosen, report.verdict.counts.records)
-    return report
-
-
 def _write_page(args: argparse.Namespace, workspace: Workspace, report: ReviewReport) -> None:
     content = render_review(report).encode()
     if args.output is not None:
         path = Path(args.output)
         _write_output(path, content)
     else:
-        path = save_page(workspace, _page_name(report.selection), content)
+        chosen = report.selection
+        span = "_".join(filter(None, ["time", chosen.since, chosen.until])).replace(":", "-")
+        path = save_page(workspace, span if chosen.kind == "time" else chosen.id or chosen.kind, content)
     output.print_lines([terminal.escape(str(path)) if sys.stdout.isatty() else str(path)])
     if args.open:
-        _open_page(path, workspace.root)
+        # By no program of the workspace, which an agent may have written.
+        os.environ["PATH"] = os.pathsep.join(trusted_path(workspace.root))
+        webbrowser.open(path.resolve().as_uri())
 
 
 def _write_output(path: Path, content: bytes) -> None:
@@ -106,15 +106,3 @@ def _write_output(path: Path, content: bytes) -> None:
         ) from error
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
-
-
-def _open_page(path: Path, root: str) -> None:
-    """Open the page, by no program of the workspace, which an agent may have written."""
-    os.environ["PATH"] = os.pathsep.join(trusted_path(root))
-    webbrowser.open(path.resolve().as_uri())
-
-
-def _page_name(chosen: ReviewSelection) -> str:
-    if chosen.kind == "time":
-        return "_".join(filter(None, ["time", chosen.since, chosen.until])).replace(":", "-")
-    return chosen.id or chosen.kind

@@ -11,6 +11,7 @@ from kaiza.cli.console.interrupted import name_interrupted
 from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.cli.console.pager import page_lines
 from kaiza.cli.review import selection
+from kaiza.domain.refusal import RefusedError
 from kaiza.domain.review.report import ReviewSelection
 from kaiza.domain.text.unified_diff import quote_name
 from kaiza.queries.agent_diff import AgentDiff, diff_files
@@ -67,7 +68,7 @@ def _run_diff(args: argparse.Namespace) -> int:
         try:
             evidence, contents = gather_evidence(workspace, chosen, MAX_CONTENT_BYTES)
         except TooManyRecordsError:
-            raise output.CommandError(selection.TOO_MANY, output.FAILURE) from None
+            raise RefusedError(selection.TOO_MANY) from None
         selection.require_records(chosen, len(evidence.selected))
         diffs = diff_files(evidence, contents, _path_filter(args.paths, workspace.root))
         damage = workspace.damage()
@@ -87,9 +88,17 @@ def _print_diffs(args: argparse.Namespace, chosen: ReviewSelection, diffs: Seque
     elif not diffs:
         output.print_error("No changes are left of these calls.")
     elif args.name_only:
-        output.print_lines(_format_name(diff.path) for diff in diffs)
+        # As git prints them: quoted if they have unusual characters.
+        output.print_lines(quote_name(diff.path.encode(errors="surrogateescape")).decode() for diff in diffs)
     elif args.stat:
-        rows = [StatRow(diff.path, diff.source, _lines_of(diff)) for diff in diffs]
+        rows = [
+            StatRow(
+                diff.path,
+                diff.source,
+                None if diff.is_binary or diff.data is None else (diff.lines_added, diff.lines_removed),
+            )
+            for diff in diffs
+        ]
         stat = render_stat(rows, output.terminal_width(), colour=colour)
         page_lines(stat, root, wanted=not args.no_pager)
     elif is_wanted or sys.stdout.isatty():
@@ -117,15 +126,6 @@ def _print_notes(diffs: Sequence[AgentDiff]) -> bool:
         elif diff.has_outside:
             output.print_error(f"{escape(diff.path)}: others changed it between these calls, which is in the diff too.")
     return all(diff.note is None for diff in diffs)
-
-
-def _format_name(path: str) -> str:
-    """A path as git prints it: quoted if it has unusual characters."""
-    return quote_name(path.encode(errors="surrogateescape")).decode()
-
-
-def _lines_of(diff: AgentDiff) -> tuple[int, int] | None:
-    return None if diff.is_binary or diff.data is None else (diff.lines_added, diff.lines_removed)
 
 
 def _path_filter(paths: Sequence[str], root: str) -> Callable[[str], bool]:

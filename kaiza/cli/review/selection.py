@@ -2,10 +2,10 @@
 
 import argparse
 
-from kaiza.cli.console import output
 from kaiza.cli.console.id_prefix import resolve_id
 from kaiza.cli.console.open_workspace import PLAN_SUFFIX
 from kaiza.cli.console.record_filter import parse_since, parse_until
+from kaiza.domain.refusal import RefusedError
 from kaiza.domain.review.report import ReviewSelection
 from kaiza.queries.review_records import MAX_SELECTED, find_ids, find_last_session
 from kaiza.render.terminal import escape
@@ -46,7 +46,7 @@ def add_span(parser: argparse.ArgumentParser) -> None:
 
 
 def resolve_selection(args: argparse.Namespace, root: str) -> ReviewSelection:
-    """What is chosen, with its whole id; a CommandError if there is no such thing."""
+    """What is chosen, with its whole id; refused if there is no such thing."""
     since, until = getattr(args, "since", None), getattr(args, "until", None)
     for kind in ("session", "plan", "request"):
         prefix = getattr(args, kind)
@@ -58,19 +58,16 @@ def resolve_selection(args: argparse.Namespace, root: str) -> ReviewSelection:
         return ReviewSelection("time", None, since, until)
     session_id = find_last_session(root)
     if session_id is None:
-        raise output.CommandError(
-            "No session has changed anything here yet. `kaiza session list` lists the sessions.",
-            output.FAILURE,
-        )
+        raise RefusedError("No session has changed anything here yet. `kaiza session list` lists the sessions.")
     return ReviewSelection("session", session_id)
 
 
 def require_records(chosen: ReviewSelection, count: int) -> None:
-    """A CommandError if nothing was selected."""
+    """Refused if nothing was selected."""
     if count == 0:
         noun = _NOUNS.get(chosen.kind)
         what = f"No {noun} has the id {escape(chosen.id or '')}." if noun else "No records are in that time."
-        raise output.CommandError(f"{what} {_ADVICE.get(chosen.kind, _ADVICE['request'])}", output.FAILURE)
+        raise RefusedError(f"{what} {_ADVICE.get(chosen.kind, _ADVICE['request'])}")
 
 
 def _resolve(root: str, kind: str, prefix: str) -> str:

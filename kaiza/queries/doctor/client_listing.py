@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -110,17 +111,12 @@ def _read_output(process: "subprocess.Popen[bytes]", deadline: float) -> bytes |
     return output[:_MAX_BYTES]
 
 
-def _line_of_server(output: str, after: str = "") -> str | None:
-    """The line that begins with Kaiza's server, after a mark of its state; `after` follows its name."""
+def _judge_line(output: str, *, ignored: str, used: str, after: str = ":") -> Listing:
+    """What the line of Kaiza's server says. It begins with a mark of its state; `after` follows the name."""
     found = re.search(rf"^\W*{SERVER_NAME}{after}.*$", output, re.MULTILINE)
-    return found[0] if found else None
-
-
-def _judge_claude(output: str) -> Listing:
-    line = _line_of_server(output, after=":")
-    if line is None or "pending approval" in line.lower() or "rejected" in line.lower():
+    if found is None or re.search(ignored, found[0]):
         return Listing.IGNORED
-    return Listing.USED if line.endswith("Connected") else Listing.FAILED
+    return Listing.USED if found[0].rstrip().endswith(used) else Listing.FAILED
 
 
 def _judge_codex(output: str) -> Listing:
@@ -135,24 +131,16 @@ def _judge_codex(output: str) -> Listing:
     return Listing.USED if states.get(SERVER_NAME) else Listing.IGNORED
 
 
-def _judge_gemini(output: str) -> Listing:
-    line = _line_of_server(output, after=":")
-    if line is None or line.endswith("Disabled"):
-        return Listing.IGNORED
-    return Listing.USED if line.endswith("Connected") else Listing.FAILED
-
-
-def _judge_opencode(output: str) -> Listing:
-    line = _line_of_server(output)
-    if line is None or "disabled" in line:
-        return Listing.IGNORED
-    return Listing.USED if line.rstrip().endswith("connected") else Listing.FAILED
-
-
 LIST_COMMANDS: Mapping[str, ListCommand] = {
-    "claude-code": ListCommand(("mcp", "list"), _judge_claude),
+    "claude-code": ListCommand(
+        ("mcp", "list"), partial(_judge_line, ignored="(?i)pending approval|rejected", used="Connected")
+    ),
     "codex": ListCommand(("mcp", "list", "--json"), _judge_codex),
-    "gemini": ListCommand(("mcp", "list"), _judge_gemini),
+    "gemini": ListCommand(("mcp", "list"), partial(_judge_line, ignored="Disabled$", used="Connected")),
     # Without plugins: opencode has no trust, and would run those of the workspace.
-    "opencode": ListCommand(("mcp", "list", "--pure"), _judge_opencode, ("opencode.jsonc", ".opencode")),
+    "opencode": ListCommand(
+        ("mcp", "list", "--pure"),
+        partial(_judge_line, ignored="disabled", used="connected", after=""),
+        ("opencode.jsonc", ".opencode"),
+    ),
 }
