@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+from kaiza.queries.context_caches import UntimedView
 from kaiza.store.context.cache_builder import CacheBuilder
 from kaiza.store.context.source_scan import SourceDocument
 from kaiza.store.disk.kaiza_dir import KaizaDir
@@ -52,7 +53,7 @@ def measure(root: Path) -> dict[str, float]:
     # In a process of its own: the peak of memory is then that of the resolve.
     subprocess.run([sys.executable, __file__, "build", str(root)], check=True)
     root_fd = os.open(root, os.O_RDONLY)
-    view = CommandView(root_fd)
+    view = UntimedView(root_fd)
     documents = root / ".kaiza/context/bench/documents"
     read_and_hash(documents)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

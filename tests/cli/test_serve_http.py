@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from doors import until
 from http_doors import HttpDoor
-from kaiza.server.http.listening_socket import MAX_SOCKETS
 
 from kaiza.server.http.connection import MAX_SOCKETS
 
