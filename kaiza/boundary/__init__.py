@@ -8,10 +8,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial, wraps
-from typing import Any
 
-from kaiza.boundary.answer_form import limit_answer, order_members
-from kaiza.boundary.call import Call, Services, stamp_call
+from kaiza.boundary.call import Call, ProgressReporter, Services, limit_answer, stamp_call
 from kaiza.boundary.case import (
     build_case,
     find_current_refusal,
@@ -23,7 +21,6 @@ from kaiza.boundary.case import (
 )
 from kaiza.boundary.clock import DeterministicClock, SystemClock
 from kaiza.boundary.outcome import as_system_error, prepare_recording, record_outcome
-from kaiza.boundary.progress import ProgressReporter
 from kaiza.domain import errors
 from kaiza.domain.audit.projection import Session
 from kaiza.domain.call import Outcome
@@ -56,6 +53,7 @@ __all__ = [
     "wrap_handler",
 ]
 
+_LAST_MEMBERS = ("truncated", "nextCursor", "next")
 _LISTING_TOOLS = frozenset({"begin_session", "list_plans"})
 Handler = Callable[[Call], Outcome | None]
 
@@ -141,11 +139,14 @@ def _open_view(call: Call, card: ToolCard, services: Services, case: Case) -> To
     if card.name == "begin_session":
         _propose_session(call, services)
     assert call.workspace is not None  # noqa: S101  find_session has set it
+    principal = call.call_request.principal
+    # A principal sees only its own workspace.
+    roots_shown = {} if principal is None else {"workspace_roots": [principal.workspace_root]}
     return ToolView(
         workspace=call.workspace,
         _session=call.session,
         caps=limit_answer(call, services.caps),
-        server_info=_server_info(call, services),
+        server_info={**services.server_info, **roots_shown},
         refuse_read=read_refusal,
         is_out_of_time=lambda: time.monotonic() > call.deadline,
         report_progress=ProgressReporter(call).report,
@@ -155,13 +156,6 @@ def _open_view(call: Call, card: ToolCard, services: Services, case: Case) -> To
         unsandboxed_checks="allow_unsandboxed_checks" in services.offer.allowed,
         implies_session=call.call_request.conversational,
     )
-
-
-def _server_info(call: Call, services: Services) -> Mapping[str, Any]:
-    """Facts about the server. A principal sees only its own workspace."""
-    principal = call.call_request.principal
-    roots_shown = {} if principal is None else {"workspace_roots": [principal.workspace_root]}
-    return {**services.server_info, **roots_shown}
 
 
 def _propose_session(call: Call, services: Services) -> None:
@@ -218,7 +212,10 @@ def _run_tool(tool: Tool, request: object, view: WorkspaceView) -> Answer:
 def _copy_answer(answer: object) -> Answer:
     """Require an answer, and copy its members, so that their own code runs here for the last time."""
     # Checked although it is typed: an error object returned as an answer would be recorded as a success.
-    if not is_instance(answer, Answer) or not _has_sound_members(answer):
+    if not is_instance(answer, Answer) or not (
+        all(is_instance(member, (list, tuple)) for member in (answer.changes, answer.diagnostics))
+        and all(is_instance(member, Mapping) for member in (answer.output, answer.detail))
+    ):
         raise errors.SystemError.tool_failure(
             "INTERNAL_ERROR",
             human_message="The tool did not return an answer. Report this as a fault of Kaiza.",
@@ -233,18 +230,17 @@ def _copy_answer(answer: object) -> Answer:
     )
 
 
-def _has_sound_members(answer: Answer) -> bool:
-    lists = all(is_instance(member, (list, tuple)) for member in (answer.changes, answer.diagnostics))
-    return lists and all(is_instance(member, Mapping) for member in (answer.output, answer.detail))
-
-
 def _complete_output(answer: Answer, call: Call, card: ToolCard, schemas: ToolIo) -> Answer:
     """Order the members, and add the call's id where the schema has it: an undo names the changes of a call by it."""
     if card.checks_own_arguments:
         return answer  # the order of a context tool's members is part of its contract
     has_id = "request_id" in schemas.output.schema["properties"]
     output = {**answer.output, "request_id": call.request_id} if has_id else answer.output
-    return replace(answer, output=order_members(output))
+    # The summary first, and last what tells how to go on: a client may show only both ends.
+    first = {name: output[name] for name in ("summary",) if name in output}
+    last = {name: output[name] for name in _LAST_MEMBERS if name in output}
+    ordered = {**first, **{name: value for name, value in output.items() if name not in last}, **last}
+    return replace(answer, output=ordered)
 
 
 def _validate_answer(answer: Answer, schemas: ToolIo, caps: Caps) -> None:

@@ -11,8 +11,11 @@ from kaiza.domain.audit import redaction
 from kaiza.domain.audit.projection import Session
 from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
+from kaiza.domain.client_limits import limit_for_client
 from kaiza.domain.tool_card import ToolOffer
 from kaiza.store.workspace import Workspace
+
+PROGRESS_PER_SECOND = 5
 
 
 @dataclass(slots=True)
@@ -84,3 +87,39 @@ def stamp_call(call_request: CallRequest, seconds: float, clock: Clock) -> Call:
     arguments = call_request.arguments if isinstance(call_request.arguments, Mapping) else {}
     trace = {"traceparent": call_request.traceparent} if call_request.traceparent else {}
     return Call(call_request, request_id, timestamp, started, started + seconds, arguments, detail=trace)
+
+
+def limit_answer(call: Call, caps: Caps) -> Caps:
+    """The caps with the size of this call's answer."""
+    # A client without a handshake may name itself in each request, or in the first one only.
+    client = call.call_request.client or (call.session.client if call.session else None)
+    configured = call.workspace.settings.answer_bytes if call.workspace else caps.answer_bytes
+    return caps._replace(answer_bytes=limit_for_client(configured, client))
+
+
+class ProgressReporter:
+    """Reports the progress of one call to the client, until the call is answered. Never fails the call."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._send = call.call_request.report_progress
+        self._last_done = -1
+        self._second_ends = 0.0
+        self._left = 0
+
+    def report(self, done: int, total: int | None, /) -> None:
+        """Report how many items of how many are processed."""
+        if self._send is None or done <= self._last_done or self._call.is_claimed:
+            return
+        # A few times a second; what is reported beyond that is dropped.
+        now = time.monotonic()
+        if now >= self._second_ends:
+            self._second_ends, self._left = now + 1, PROGRESS_PER_SECOND
+        self._left -= 1
+        if self._left < 0:
+            return
+        self._last_done = done
+        try:
+            self._send(done, total)
+        except Exception:  # noqa: BLE001  the transport is broken; the tool must not fail because of it
+            self._send = None

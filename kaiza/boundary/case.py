@@ -35,7 +35,11 @@ def find_session(call: Call, services: Services) -> None:
     be recorded somewhere.
     """
     principal = call.call_request.principal
-    call.workspace = services.workspaces[principal.workspace_root] if principal else _first_workspace(services)
+    if principal is not None:
+        call.workspace = services.workspaces[principal.workspace_root]
+    else:
+        workspaces = services.workspaces.values()
+        call.workspace = next((each for each in workspaces if each.is_recording()), next(iter(workspaces)))
     if call.call_request.tool_name == "begin_session":
         return
     found = [match for named in _named_sessions(call, services) for match in _find_open_session(named, call, services)]
@@ -75,26 +79,19 @@ def _named_sessions(call: Call, services: Services) -> Sequence[str]:
 
 
 def _find_open_session(session_id: str, call: Call, services: Services) -> list[tuple[Workspace, Session]]:
+    principal = call.call_request.principal
     for workspace in services.workspaces.values():
         session = workspace.find_session(session_id, call.timestamp)
         # A copied workspace has the original's log and with it the original's sessions; they are not valid here.
-        is_ours = session is not None and session.workspace_root == workspace.root and _is_callers(session, call)
-        if session is not None and is_ours and services.clock.is_in_use(session, services.caps.session_idle_hours):
+        if session is None or session.workspace_root != workspace.root:
+            continue
+        # The caller began it: with the same token over HTTP, or on stdio.
+        is_callers = session.principal == call.principal_label and (
+            principal is None or session.workspace_root == principal.workspace_root
+        )
+        if is_callers and services.clock.is_in_use(session, services.caps.session_idle_hours):
             return [(workspace, session)]
     return []
-
-
-def _is_callers(session: Session, call: Call) -> bool:
-    """Whether the caller began the session: with the same token over HTTP, or on stdio."""
-    principal = call.call_request.principal
-    return session.principal == call.principal_label and (
-        principal is None or session.workspace_root == principal.workspace_root
-    )
-
-
-def _first_workspace(services: Services) -> Workspace:
-    workspaces = services.workspaces.values()
-    return next((each for each in workspaces if each.is_recording()), next(iter(workspaces)))
 
 
 def parse_request(call: Call, tool: Tool, card: ToolCard) -> tuple[object, errors.SystemError | None]:

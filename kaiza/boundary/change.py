@@ -40,7 +40,7 @@ from kaiza.tools.view import Answer
 
 def execute_change(call: Call, case: Case, answer: Answer, services: Services, view: ToolView) -> Outcome | None:
     """Make the changes that a tool proposed; None where the deadline claimed the call before its intent."""
-    workspace = _require_workspace(call)
+    workspace = view.workspace
     changes = tuple(answer.changes)
     # Everything that can be refused is refused before the intent, while no file and no journal has been touched.
     prepared = workspace.transactions.prepare(call.request_id, changes, undoes=tuple(answer.detail.get("undone", ())))
@@ -210,9 +210,3 @@ def _require_unchanged(call: Call, workspace: Workspace, changes: Sequence[Mappi
                 human_message="These changes were undone or changed meanwhile. Read the files again and decide again.",
                 cause={"seq": later.seq},
             )
-
-
-def _require_workspace(call: Call) -> Workspace:
-    if call.workspace is None:
-        raise errors.SystemError.invariant_violation("GROUND_EXPECTED")
-    return call.workspace

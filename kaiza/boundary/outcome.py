@@ -7,8 +7,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from kaiza.boundary.answer_form import limit_answer
-from kaiza.boundary.call import Call, Services
+from kaiza.boundary.call import Call, Services, limit_answer
 from kaiza.boundary.case import find_plan
 from kaiza.domain import error_codes, error_envelope, errors
 from kaiza.domain.audit import record, redaction
@@ -55,7 +54,10 @@ def record_outcome(
         body, roll_back = _compose_failure(call, error), None
     written = None
     try:
-        written = _append(call.workspace, body, durable=roll_back is not None or _needs_durable_record(call))
+        is_durable = roll_back is not None
+        if call.call_request.tool_name in DURABLE_TOOLS and call.workspace is not None:
+            is_durable = is_durable or call.workspace.damage() is None
+        written = _append(call.workspace, body, durable=is_durable)
     except BaseException as raised:  # noqa: BLE001  no outcome without its record
         error = _recording_error(as_system_error(raised, "AUDIT_LOG_FAILED"), _take_back(roll_back))
         body = _compose_failure(call, error)
@@ -116,10 +118,6 @@ def prepare_recording(workspace: Workspace) -> bool:
     return workspace.is_recording()
 
 
-def _needs_durable_record(call: Call) -> bool:
-    return call.call_request.tool_name in DURABLE_TOOLS and _is_sound(call.workspace)
-
-
 def _take_back(roll_back: RollBack | None) -> Sequence[str]:
     """Undo what the call wrote; return what could not be restored."""
     return ask(roll_back, ("unknown",)) if roll_back else ()
@@ -147,23 +145,16 @@ def _run_callbacks(created: ExitStack) -> Sequence[str]:
     return ()
 
 
-def _is_sound(workspace: Workspace | None) -> bool:
-    return workspace is not None and workspace.damage() is None
-
-
 def _recording_error(error: errors.SystemError, unrestored: Sequence[str]) -> errors.SystemError:
     """The reason why there is no record, with the files that could not be restored."""
     if not unrestored:
         return error
+    cause = error.cause if isinstance(error.cause, Mapping) else {}
     return errors.SystemError.tool_failure(
         error.error_code,
         human_message="The outcome could not be recorded, and some files could not be restored. Begin a new session.",
-        cause={**_members(error.cause), "not_taken_back": list(unrestored)[:20], "why": error.human_message},
+        cause={**cause, "not_taken_back": list(unrestored)[:20], "why": error.human_message},
     )
-
-
-def _members(cause: object) -> Mapping[str, object]:
-    return cause if isinstance(cause, Mapping) else {}
 
 
 def _failure_outcome(call: Call, error: errors.SystemError | None, written: record.Record, caps: Caps) -> Outcome:
@@ -172,20 +163,19 @@ def _failure_outcome(call: Call, error: errors.SystemError | None, written: reco
     # Added after recording: a stack trace is for the person who debugs the server and never enters the log.
     if os.environ.get("DEBUG_STACK") == "true":
         envelope["stack_trace"] = error.format_stack()
+    evidence = error.evidence
+    if evidence:  # cut so that the failure is no larger than an answer
+        budget = AnswerBudget.choose(limit_answer(call, caps))
+        left = budget.max_bytes - budget.count_bytes(envelope)
+        evidence = shorten_lists(evidence, budget._replace(max_bytes=left))
     cap = envelope["cause"].get("cap") if isinstance(envelope["cause"], dict) else None
     return Outcome(
         call.call_request.tool_name,
         envelope=envelope,
-        evidence=error.evidence and _fit_evidence(error.evidence, envelope, limit_answer(call, caps)),
+        evidence=evidence,
         code=error_codes.lookup(envelope["error_code"], cap),
         receipt=_new_receipt(written) if "seq" in written.members else None,
     )
-
-
-def _fit_evidence(evidence: Mapping[str, Any], envelope: Mapping[str, Any], caps: Caps) -> Mapping[str, Any]:
-    """The evidence, cut so that the failure is no larger than an answer."""
-    budget = AnswerBudget.choose(caps)
-    return shorten_lists(evidence, budget._replace(max_bytes=budget.max_bytes - budget.count_bytes(envelope)))
 
 
 def outcome_body(
@@ -195,6 +185,8 @@ def outcome_body(
     # A session that failed to begin does not exist, so its record names none.
     session = call.session if error is None or call.call_request.tool_name != "begin_session" else None
     known = _known_members(call, session)
+    # A failed call keeps only `traceparent`: the other details describe an answer, and it has none.
+    trace = {"traceparent": call.call_request.traceparent} if call.call_request.traceparent else {}
     return record.new_body(
         "call",
         **(error.to_envelope(known) if error else known),
@@ -206,14 +198,8 @@ def outcome_body(
         duration_ms=int((time.monotonic() - call.started) * 1000),
         client=session.client if session else call.call_request.client,
         principal=call.principal_label,
-        detail=(dict(call.detail) if error is None else _detail_of_failure(call)) or None,
+        detail=(dict(call.detail) if error is None else trace) or None,
     )
-
-
-def _detail_of_failure(call: Call) -> Mapping[str, Any]:
-    """Of a failed call's detail, the trace that it is part of; the rest is about an answer that was not given."""
-    trace = call.call_request.traceparent
-    return {"traceparent": trace} if trace else {}
 
 
 def _known_members(call: Call, session: Session | None) -> errors.ErrorContext:

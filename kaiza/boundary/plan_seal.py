@@ -39,7 +39,12 @@ def record_plan_seal(call: Call, case: Case, workspace: Workspace) -> None:
         # A deterministic log has no records whose place depends on time.
         if files is None and not workspace.audit_state.is_deterministic:
             detail = {**approval, COUNTED_SEAL: seal.seq}
-            workspace.scope_counts.start(plan, lambda count: _record_count(workspace, members, detail, count))
+
+            def record_count(count: int) -> None:
+                counted = {**detail, **human_decisions.describe_count(count)}
+                workspace.log.append(lambda: _new_record(members, counted), durable=False)
+
+            workspace.scope_counts.start(plan, record_count)
 
 
 def _seal_members(call: Call, plan: Plan, workspace: Workspace) -> dict[str, Any]:
@@ -53,11 +58,6 @@ def _seal_members(call: Call, plan: Plan, workspace: Workspace) -> dict[str, Any
         "plan_id": plan.plan_id,
         "plan_hash": plan.plan_hash,
     }
-
-
-def _record_count(workspace: Workspace, members: dict[str, Any], detail: dict[str, Any], count: int) -> None:
-    detail = {**detail, **human_decisions.describe_count(count)}
-    workspace.log.append(lambda: _new_record(members, detail), durable=False)
 
 
 def _new_record(members: dict[str, Any], detail: dict[str, Any]) -> record.Body:

@@ -19,7 +19,7 @@ from kaiza.tools.registry import AGENT_TOOLS, Tool
 from kaiza.tools.view import Answer
 from kaiza.wire.dialects.canonical import CanonicalDialect
 from kaiza.wire.dialects.context_v0 import MESSAGES
-from kaiza.wire.dialects.editor_error import encode_error
+from kaiza.wire.dialects.editor import encode_error
 from kaiza.wire.dialects.mcp_result import ResultFormat, encode_result
 
 SEEDS = range(5_000 if os.environ.get("KAIZA_LONG") else 300)

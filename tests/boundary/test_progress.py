@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from kaiza.boundary.progress import PER_SECOND, ProgressReporter
+from kaiza.boundary.call import PROGRESS_PER_SECOND, ProgressReporter
 from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
 
@@ -60,7 +60,7 @@ def test_reports_are_sent_a_few_times_a_second_and_never_backwards(make_app, wor
         reporter.report(done, None)
 
     assert reports[:3] == [(0, None), (5, None), (6, None)]
-    assert len(reports) <= PER_SECOND * (2 + time.monotonic() - started)
+    assert len(reports) <= PROGRESS_PER_SECOND * (2 + time.monotonic() - started)
 
 
 def test_nothing_is_reported_of_a_call_that_is_answered(make_app, workspace):

@@ -33,16 +33,12 @@ class CanonicalDialect:
             return message.result(request_id, orjson.dumps({"tool": reply_form, "output": outcome.output}))
         code = find_code(outcome) if is_context_call(outcome) else outcome.code
         assert code is not None  # noqa: S101  an outcome without output has a code
-        canonical = _canonical_code(code.name)
+        # One code for all codes of invalid arguments.
+        canonical = "INVALID_TOOL_INPUT" if code.name in error_codes.INVALID_PARAMS_CODES else code.name
         details = _describe_details(outcome)
         error = details["error"] if is_context_call(outcome) else CanonicalError.to_jsonrpc_error(canonical)
         data = {"canonical": canonical, "error_code": code.name, "http_status": code.http, "details": details}
         return message.error(request_id, code.rpc, str(error["message"]), orjson.dumps(data))
-
-
-def _canonical_code(error_code: str) -> str:
-    """`INVALID_TOOL_INPUT` for all codes of invalid arguments; any other code as it is."""
-    return "INVALID_TOOL_INPUT" if error_code in error_codes.INVALID_PARAMS_CODES else error_code
 
 
 def _describe_details(outcome: Outcome) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Encodes outcomes of tool calls for MCP: a result, a result with `isError`, or a JSON-RPC error."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -8,7 +8,6 @@ import orjson
 from kaiza.domain.call import Outcome
 from kaiza.wire import message
 from kaiza.wire.dialects.context_v0 import is_context_call, to_v0_error
-from kaiza.wire.dialects.summary_text import build_summary_text
 from kaiza.wire.message import RequestId
 
 RECEIPT_KEY: Final = "kaiza/receipt"
@@ -19,6 +18,12 @@ _PROTOCOL_ERRORS: Final[Mapping[str, str]] = {
     "INVALID_PARAMS": "Invalid request parameters",
 }
 _INVALID_PARAMS: Final = -32602
+
+_KEPT: Final = frozenset({"session_id", "request_id", "nextCursor", "next"})
+"""What the next calls need, and so do all hashes. Some clients hand only the text to a model."""
+
+_NAMES: Final = ("plan_id", "path", "source", "seq")
+"""What a hash belongs to; kept beside it only."""
 
 
 class ResultFormat(NamedTuple):
@@ -37,7 +42,13 @@ def encode_result(request_id: RequestId, outcome: Outcome, form: ResultFormat) -
     if outcome.code is not None and outcome.code.name in _PROTOCOL_ERRORS and not is_context_call(outcome):
         text = _PROTOCOL_ERRORS[outcome.code.name]
         return message.error(request_id, _INVALID_PARAMS, text, orjson.dumps(outcome.envelope))
-    return message.result(request_id, _encode_failure(outcome, form))
+    documents = [to_v0_error(outcome) if is_context_call(outcome) else outcome.envelope]
+    # Evidence (file content) goes to the client only; it is never part of the envelope, which is logged.
+    if outcome.evidence is not None and not is_context_call(outcome):
+        documents.append(outcome.evidence)
+    blocks = b",".join(_text_block(orjson.dumps(document).decode()) for document in documents)
+    body = b'{"content":[%b],"isError":true%b}' % (blocks, _closing_members(outcome, form))
+    return message.result(request_id, body)
 
 
 def _encode_success(outcome: Outcome, output: Mapping[str, Any], form: ResultFormat) -> bytes:
@@ -48,18 +59,6 @@ def _encode_success(outcome: Outcome, output: Mapping[str, Any], form: ResultFor
         text = build_summary_text(output) if form.summary else structured.decode()
     body = b'{"content":[%b],"structuredContent":%b,"isError":false%b}'
     return body % (_text_block(text), structured, _closing_members(outcome, form))
-
-
-def _encode_failure(outcome: Outcome, form: ResultFormat) -> bytes:
-    blocks = b",".join(_text_block(orjson.dumps(document).decode()) for document in _failure_documents(outcome))
-    return b'{"content":[%b],"isError":true%b}' % (blocks, _closing_members(outcome, form))
-
-
-def _failure_documents(outcome: Outcome) -> Sequence[Mapping[str, Any] | None]:
-    if is_context_call(outcome):
-        return [to_v0_error(outcome)]
-    # Evidence (file content) goes to the client only; it is never part of the envelope, which is logged.
-    return [outcome.envelope] if outcome.evidence is None else [outcome.envelope, outcome.evidence]
 
 
 def _text_block(text: str) -> bytes:
@@ -76,3 +75,29 @@ def _closing_members(outcome: Outcome, form: ResultFormat) -> bytes:
         meta[RECEIPT_KEY] = outcome.receipt.as_json()
     result_type = b"" if form.modern_meta is None else b',"resultType":"complete"'
     return result_type + (b',"_meta":' + orjson.dumps(meta) if meta else b"")
+
+
+def build_summary_text(output: Mapping[str, Any]) -> str:
+    """The summary, and below it the ids, hashes and cursors of the output as JSON, if it has any."""
+    kept = _prune(output)
+    summary = str(output.get("summary", ""))
+    return f"{summary}\n{orjson.dumps(kept).decode()}" if kept else summary
+
+
+def _prune(value: object) -> Any:
+    """The part of a value that has to be passed on; None if there is none."""
+    if isinstance(value, list):
+        return [pruned for item in value if (pruned := _prune(item))]
+    if not isinstance(value, Mapping):
+        return None
+    kept = {
+        name: member if _is_kept(name) else pruned
+        for name, member in value.items()
+        if (pruned := _prune(member)) or _is_kept(name)
+    }
+    names = {name: value[name] for name in _NAMES if name in value} if kept else {}
+    return names | kept
+
+
+def _is_kept(name: str) -> bool:
+    return name in _KEPT or name.endswith("hash")
