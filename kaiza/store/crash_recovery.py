@@ -1,4 +1,4 @@
-"""Crash recovery of a workspace at its first use and at each session's begin; each recovered change gets a record.
+"""Crash recovery of a workspace at its first use and when a session begins; each recovered change gets a record.
 
 Journals are recovered first, in `store.changes.recovery`. An open intent whose journal is missing, because the power
 took it or the change never began, is decided here by comparing the files with the hashes in the intent.

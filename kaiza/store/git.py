@@ -64,7 +64,8 @@ def run(
     directory: str, command: str, *arguments: str, stdin: bytes = b"", seconds: float = _SECONDS
 ) -> "subprocess.CompletedProcess[bytes] | None":
     """Run git in a directory; None where git is not installed, or the repository would keep it waiting."""
-    if not _is_allowed(command, arguments):
+    is_complete = command not in _REQUIRED_FIRST or (arguments and arguments[0] in _REQUIRED_FIRST[command])
+    if command not in ALLOWED_COMMANDS or not is_complete or not _FILTER_OPTIONS.isdisjoint(arguments):
         raise ValueError(f"git {command} is not allowed with these arguments")
     path = os.pathsep.join(trusted_path(directory))
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT_VARIABLES}
@@ -89,11 +90,6 @@ def run(
         return None
     except OSError:
         return None
-
-
-def _is_allowed(command: str, arguments: tuple[str, ...]) -> bool:
-    is_complete = command not in _REQUIRED_FIRST or (arguments and arguments[0] in _REQUIRED_FIRST[command])
-    return bool(command in ALLOWED_COMMANDS and is_complete and _FILTER_OPTIONS.isdisjoint(arguments))
 
 
 def read_head(directory: str) -> dict[str, str] | None:

@@ -179,7 +179,7 @@ class _SessionComparison:
         return 0
 
     def _add_set_aside(self, differences: list[Difference], recorded: RecordedChanges) -> None:
-        """Add the torn tails and damaged logs that the log says were set aside. Others have such names from others."""
+        """Add the torn tails and damaged logs that the log says were set aside. Anyone else may use such names."""
         names = {each.path for each in differences if _SET_ASIDE.fullmatch(each.path)}
         for _, record in search_records(self._workspace.root, _SETTING_ASIDE) if names else ():
             name = record.detail.get("file")

@@ -149,7 +149,7 @@ class ProjectionBuild:
 
     def _try_build(self) -> bool:
         """Read the log to its end; False if it was replaced or is damaged, and has to be read again."""
-        # First of all the end of the log is compared with the checkpoint: of a log that was replaced nothing is saved.
+        # Compares the end of the log with the checkpoint first: nothing that is read in a replaced log is saved.
         self._log.catch_up()
         descriptor = log_file.open_for_reading(self._source.root)
         state, head = (AuditState(), None) if self.ignores_snapshot else self._source.load()
@@ -186,7 +186,10 @@ class ProjectionBuild:
         follower = continuity.follower
         if self._stop.is_set() or follower.position - reading.position > BLOCK_BYTES:
             return False
-        if reading.descriptor is not None and not reading.is_of(file):
+        # The file that was read must be the one that the process follows.
+        if reading.descriptor is not None and (
+            file is None or not os.path.samestat(os.fstat(reading.descriptor), file.stat())
+        ):
             return False
         for _ in reading.advance(follower.position):
             pass
@@ -249,12 +252,6 @@ class _Reading:
         self.chain = Chain(head)
         self.position = self.chain.size
         self.is_sound = True
-
-    def is_of(self, file: LogFile | None) -> bool:
-        """Whether this is the file that the process follows."""
-        if file is None or self.descriptor is None:
-            return False
-        return os.path.samestat(os.fstat(self.descriptor), file.stat())
 
     def advance(self, end: int) -> Iterator[None]:
         """Apply the records up to `end`, a few at a time; after a fault, those with a valid hash."""

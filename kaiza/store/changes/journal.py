@@ -29,7 +29,7 @@ _LAST_DATE = 253402300799
 """The end of the year 9999, in seconds since 1970."""
 
 JournalOrigin = Literal["own", "foreign", "malformed", "unreadable"]
-"""Of this state directory, of another one, not a journal, or not readable by this account."""
+"""Written with this state directory's key, with another one's, not a journal, or not readable by this account."""
 
 
 @dataclass(slots=True)

@@ -106,10 +106,6 @@ class JournaledOperations:
             del outlines[: len(expected)]
         return not outlines
 
-    def has_protected_path(self) -> bool:
-        """Whether a path belongs to what governs the agent, such as plans or git hooks: no judged change has one."""
-        return any(is_control_plane(path) for path in self.paths)
-
 
 @dataclass(frozen=True, slots=True)
 class JournalRecovery:
@@ -164,7 +160,7 @@ class JournalRecovery:
             journaled = JournaledOperations.from_lines(abandoned.lines, abandoned.name)
         except ValueError:
             return self._set_aside(abandoned, "malformed")
-        if not journaled.is_announced_by(intent.changes) or journaled.has_protected_path():
+        if not journaled.is_announced_by(intent.changes) or any(map(is_control_plane, journaled.paths)):
             return self._set_aside(abandoned, "not_as_announced")
         state = _commit_state(abandoned.lines, is_recorded=intent.is_applied)
         return self._recover_transaction(abandoned.journal, journaled, state)

@@ -31,7 +31,9 @@ class CacheBuilder:
 
     def __init__(self, kaiza_dir: KaizaDir) -> None:
         self._home_fd = open_home(kaiza_dir)
-        remove_all_leftovers(self._home_fd)
+        # Of killed builds, and of caches that were being read when they were replaced or removed.
+        for name in filter(_TEMPORARY.fullmatch, os.listdir(self._home_fd)):  # noqa: PTH208  by descriptor
+            remove_leftover(self._home_fd, name)
         self._files: dict[str, tuple[CacheEntry, str]] = {}
         self._ids: dict[str, str] = {}
         self._total_bytes = 0
@@ -174,12 +176,6 @@ def create_temporary(home_fd: int) -> tuple[str, OwnedDescriptor]:
             if os.fstat(directory.fd).st_nlink:
                 return name, directory
             directory.close()
-
-
-def remove_all_leftovers(home_fd: int) -> None:
-    """Remove the leftovers of killed builds, and caches that were being read when they were replaced or removed."""
-    for name in filter(_TEMPORARY.fullmatch, os.listdir(home_fd)):
-        remove_leftover(home_fd, name)
 
 
 def remove_leftover(home_fd: int, name: str) -> None:

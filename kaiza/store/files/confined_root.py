@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from kaiza.domain.paths.rel_path import ROOT, FileEntry, FileKind, RelPath
 from kaiza.domain.paths.repository_names import BARE_REPOSITORY, is_in_repository, possible_bare_repositories
@@ -31,19 +31,6 @@ MAX_KERNEL_ATTEMPTS = 64
 
 PathCheck = Callable[[RelPath], None]
 _T = TypeVar("_T")
-
-
-class Resolver(Protocol):
-    """Resolves paths below a root; OSError for a path that does not exist or leads outside."""
-
-    @property
-    def name(self) -> str:
-        """openat2 or walk."""
-        ...
-
-    def resolve(self, path: RelPath, *, follow: bool = True) -> ResolvedPath:
-        """Resolve a path; with `follow`, links that stay inside are followed."""
-        ...
 
 
 @dataclass(slots=True)
@@ -112,7 +99,9 @@ class ConfinedRoot(OwnedDescriptor):
             raise to_system_error(error, ROOT, missing="PATH_NOT_FOUND") from error
         self.root = root
         is_portable = resolver == "walk" or (resolver is None and not openat2.is_supported(self.fd))
-        self._resolver: Resolver = NoFollowResolver(self.fd) if is_portable else openat2.KernelResolver(self.fd)
+        self._resolver: openat2.KernelResolver | NoFollowResolver = (
+            NoFollowResolver(self.fd) if is_portable else openat2.KernelResolver(self.fd)
+        )
 
     @property
     def resolver_name(self) -> str:

@@ -1,7 +1,7 @@
 """Finds out whether a file with several names (hard links) has one below the root that may not be read.
 
-Only such a file costs anything: then the tree is walked for names, and what was found serves until it may be outdated.
-A walk has a time limit; what it does not reach is not known. It begins at the root, where secrets usually are.
+A file with one name costs nothing. For any other the tree is walked for names, and the result is used until it may be
+outdated. A walk has a time limit, and starts at the root, where secrets usually are; what it does not reach is unknown.
 """
 
 import os

@@ -1,6 +1,6 @@
 """The manifest as an SQLite file: what was seen at each path, from which scan on, and until which.
 
-A row is never changed after its scan, so a session that began earlier still finds the state at its own begin. The file
+A row is never changed after its scan, so a session that began earlier still finds the state at its own start. The file
 may be deleted at any time. One that is damaged, or that another workspace's key made, is replaced by an empty one.
 """
 
@@ -21,7 +21,7 @@ CURRENT = (1 << 63) - 1
 IGNORED, HIDDEN, UNSETTLED, ABSENT, MOVED = 1, 2, 4, 8, 16
 """Flags of a row. HIDDEN: no agent may read it, and its hash is not shown. UNSETTLED: its times do not tell of another
 change, because it lies in memory or had changed in the tick of the clock in which it was seen. ABSENT: it was deleted
-at `ctime` or before. MOVED: its directory had changed since the begin when the scan reached it, so it may have been
+at `ctime` or before. MOVED: its directory had changed since the start when the scan reached it, so it may have been
 moved there since."""
 _TABLES = {
     "meta": "name TEXT PRIMARY KEY, value TEXT NOT NULL",
@@ -36,7 +36,7 @@ _TABLES = {
 _SCHEMA = tuple(f"CREATE TABLE {name} ({columns}) STRICT, WITHOUT ROWID" for name, columns in _TABLES.items())
 _COLUMNS = "directory, name, first, gone, mode, size, mtime, ctime, inode, flags, hash, lines"
 _SUFFIXES = ("-wal", "-shm", "-journal")
-"""Of the files that SQLite keeps beside the manifest."""
+"""Suffixes of the files that SQLite keeps beside the manifest."""
 _BUSY = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED"})
 _FETCHED_ROWS = 500
 
@@ -167,7 +167,7 @@ class Database:
         return None if values is None else Scan(*values)
 
     def session(self, session_id: str) -> SessionBegin | None:
-        """What a session is compared with; None if nothing was kept of its begin."""
+        """What a session is compared with; None if nothing was kept of its start."""
         query = "SELECT scan, begun, seq, previous FROM sessions WHERE session = ?"
         values = self.connection.execute(query, (session_id,)).fetchone()
         return None if values is None else SessionBegin(*values)

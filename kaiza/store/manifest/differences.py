@@ -1,6 +1,6 @@
-"""Differences between a session's begin, as the manifest has it, and the workspace now. Reads only.
+"""Differences between the start of a session, as the manifest has it, and the workspace now. Reads only.
 
-Where the scan of the session's begin reached a file late, or not at all, its change time decides: later than the begin
+Where the scan of the session's start reached a file late, or not at all, its change time decides: later than the start
 means changed since, with unknown old content; earlier means that it was there, unless it may have been moved there.
 """
 
@@ -21,7 +21,7 @@ from kaiza.store.manifest.tree import Chunk, Stat, is_skipped, join, walk_tree
 
 @dataclass(frozen=True, slots=True)
 class ManifestReference:
-    """A session's begin: the scan that began with it and the whole one before (0: none)."""
+    """The start of a session: the scan that began with it and the whole one before (0: none)."""
 
     begun_ns: int
     scan: Scan | None = None
@@ -34,14 +34,14 @@ class ManifestReference:
         return self.scan.number if self.scan else 0
 
     def is_late(self, row: Row) -> bool:
-        """Whether the entry had, or may have, changed since the begin when the scan reached it."""
+        """Whether the entry had, or may have, changed since the start when the scan reached it."""
         is_content = row.has(ABSENT) or row.stat.kind in ("file", "link")
         seen_ns = (self.scan.ended_ns or time.time_ns()) if self.scan else 0
         is_since = row.has(MOVED) or self.is_since(row.stat.ctime_ns, seen_ns)
         return is_content and row.first == self.number and is_since
 
     def is_since(self, ctime_ns: int, now_ns: int) -> bool:
-        """Whether a change time lies after the begin. One that lies in the future says nothing."""
+        """Whether a change time lies after the start. One that lies in the future says nothing."""
         return self.begun_ns < ctime_ns <= now_ns
 
     def has_seen(self, directory: bytes) -> bool:
@@ -177,7 +177,7 @@ class LiveComparison:
         return None if is_known and is_equal(difference) else difference
 
     def _state_before(self, directory: bytes, row: Row | None, status: Stat, now_ns: int) -> tuple[Row | None, bool]:
-        """The row that describes the entry at the session's begin, and whether what was there is known."""
+        """The row that describes the entry at the session's start, and whether what was there is known."""
         reference = self._reference
         if row is not None and reference.is_late(row):
             earlier = self._find_earlier(row)
@@ -203,7 +203,7 @@ class LiveComparison:
         return state if content is None else state._replace(hash=content.hash.hex(), lines=content.lines)
 
     def _removed(self, row: Row, parent_ctime_ns: int) -> Iterator[Difference]:
-        """The deletion of an entry, and of all below a directory; nothing where it was gone at the begin."""
+        """The deletion of an entry, and of all below a directory; nothing where it was gone at the start."""
         reference, is_late = self._reference, self._reference.is_late(row)
         earlier = self._find_earlier(row) if is_late else None
         if row.has(ABSENT) and earlier is None:
@@ -233,7 +233,7 @@ class LiveComparison:
 
 
 def iterate_earlier(database: Database, reference: ManifestReference) -> Iterator[Difference]:
-    """What differed between the previous whole scan and the session's begin."""
+    """What differed between the previous whole scan and the session's start."""
     older, newer = reference.previous, reference.number
     pair: dict[str, Row | None] = {}
     path = b""

@@ -31,7 +31,7 @@ _STOP_SECONDS = 2.0
 
 @dataclass(slots=True)
 class PendingBegin:
-    """A session whose begin is still to be written: what the first pass saw, and the rest of the walk."""
+    """A session whose start is still to be written: what the first pass saw, and the rest of the walk."""
 
     session_id: str
     begun_ns: int
@@ -90,7 +90,7 @@ class ManifestKeeper:
         self._wake.set()
 
     def wait(self, session_id: str, seconds: float) -> None:
-        """Wait until the session's begin is written and hashed, if this process is doing so."""
+        """Wait until the session's start is written and hashed, if this process is doing so."""
         pending, until = self.find_pending(session_id), time.monotonic() + seconds
         if pending is not None and pending.written.wait(seconds):
             pending.hashed.wait(max(0.0, until - time.monotonic()))

@@ -1,4 +1,4 @@
-"""Background half of the manifest: writes a session's begin by one scan, then reads the content not known yet.
+"""Background half of the manifest: writes the start of a session by one scan, then reads the content not known yet.
 
 A scan writes only what differs from the last one.
 """
@@ -43,7 +43,7 @@ class ScanWriter:
         self._begun_ns = begun_ns
         self._connection = database.connection
         self._new_rows: list[tuple[object, ...]] = []
-        self._moved: set[bytes] = set()  # directories that may have been moved to their place since the begin
+        self._moved: set[bytes] = set()  # directories that may have been moved to their place since the start
         self._has_earlier = database.last_scan(whole=True) is not None
         last = database.last_scan()
         self.number = last.number + 1 if last else 1
@@ -59,7 +59,7 @@ class ScanWriter:
 
     def write_chunk(self, chunk: Chunk) -> None:
         """Compare the entries with the rows of the last scan, and write the differences."""
-        # What was there before a directory changed since the begin is known from an earlier scan, or not at all.
+        # What was there before a directory changed since the start is known from an earlier scan, or not at all.
         if not chunk.is_listed or (self._is_changed(chunk) and not self._has_earlier):
             self._connection.execute("INSERT OR IGNORE INTO unlisted VALUES (?, ?)", (self.number, chunk.directory))
         if not chunk.is_listed:
@@ -104,7 +104,7 @@ class ScanWriter:
         self._new_rows.append((chunk.directory, name, self.number, CURRENT, *status, flags, None, None))
 
     def _is_changed(self, chunk: Chunk) -> bool:
-        """Whether names came into a directory, or went from it, since the begin. Kaiza itself changes `audit`."""
+        """Whether names came into a directory, or went from it, since the start. Kaiza itself changes `audit`."""
         return chunk.ctime_ns > self._begun_ns and chunk.directory != AUDIT
 
     def _remove_row(self, row: Row, directory_ctime_ns: int) -> None:
@@ -164,7 +164,7 @@ _STEPS_BETWEEN_CHECKS = 100_000
 
 
 def write_begin(keeper: ManifestKeeper, batch: Sequence[PendingBegin]) -> None:
-    """Write the begin of these sessions by one scan, then hash what it found. OSError where that fails."""
+    """Write the start of these sessions by one scan, then hash what it found. OSError where that fails."""
     identity = keeper.find_identity()
     if identity is None:
         return
@@ -200,7 +200,7 @@ def _write_scan(keeper: ManifestKeeper, batch: Sequence[PendingBegin], opened: D
     writer = ScanWriter(opened, ignored, begun_ns, seq)
     for pending in batch:
         writer.add_session(pending.session_id, pending.begun_ns, pending.seq)
-    # The last one's walk: what it sees was seen after the begin of each, as a session's begin has to be.
+    # The last one's walk: what it sees was seen after the start of each, as the start of a session has to be.
     for chunk in chain(batch[-1].chunks, batch[-1].rest):
         if keeper.is_stopping():
             writer.commit()

@@ -99,7 +99,7 @@ def _collect_standing_state(root: str, directory: Path, restricted_seq: int) -> 
             if entry.kind != "intent":
                 known.intents.pop(entry.request_id or "", None)
     known.usage = carry_over.sum_usage_by_plan(known.usage, since.usage)
-    # The new log counts its records, too: with real times, daily limits would no longer include the old log's records.
+    # The new log also counts its records: with real times, daily limits would no longer include the old log's records.
     is_counted = known.is_deterministic or readable.is_deterministic
     now = counted_timestamp(0) if is_counted else current_timestamp()
     return replace(carry_over.merge(known, readable, now), is_deterministic=is_counted)

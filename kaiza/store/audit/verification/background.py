@@ -33,7 +33,7 @@ _LOCK_NAME = "verify.lock"
 class LogStamp(NamedTuple):
     """Inode, size and times of the log file: with the same stamp it has the same bytes.
 
-    The change time is what counts: a program can set the modification time, but not that one.
+    The change time is what counts: a program can set the modification time, but not the change time.
     """
 
     inode: int
