@@ -89,6 +89,7 @@ def scope(root, size):
 
 def undo(root, size):
     from kaiza.boundary.human_undo import UndoneCalls  # noqa: PLC0415  as above
+
     from kaiza.cli.undo.command import select_records  # noqa: PLC0415  as above
     from kaiza.domain.audit import record  # noqa: PLC0415  as above
     from kaiza.domain.audit.inverse_changes import invert  # noqa: PLC0415  as above

@@ -1,7 +1,7 @@
 """Linter of the tools' schema files and catalog. Does not check that a file is valid JSON Schema."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,32 +64,30 @@ def lint(file: str, document: object, *, output: bool) -> list[SchemaFinding]:
     """Findings in one schema file."""
     if not isinstance(document, Mapping):
         return [SchemaFinding(file, "", "root-object", 'Make the file one JSON object with "type": "object".')]
-    nodes = list(_walk_nodes(document))
-    rules: tuple[Callable[[_SchemaNode], _Violations], ...] = (
-        *_COMMON_RULES,
-        *(_OUTPUT_RULES if output else _INPUT_RULES),
-    )
-    faults = [*_lint_root(document, output=output), *(each for node in nodes for rule in rules for each in rule(node))]
-    return [SchemaFinding(file, *fault) for fault in faults if not _is_exempt(file, fault[0], fault[1])]
+    rules = (_check_object, _check_value, _check_description, _check_output if output else _check_input)
+    faults = list(_lint_root(document, output=output))
+    for node in _walk_nodes(document):
+        faults += [fault for rule in rules for fault in rule(node)]
+    return [
+        SchemaFinding(file, where, rule, message)
+        for where, rule, message in faults
+        if not (rule == "summary" and file in _FIXED_OUTPUTS)
+        and not (rule in _CLOSED_OBJECT_RULES and where in _OPEN_MEMBERS.get(file, ()))
+    ]
 
 
 def lint_catalog(rows: Sequence[Mapping[str, Any]], files: Sequence[str]) -> list[SchemaFinding]:
     """Findings in the catalog, and differences between it and the files beside it."""
     names = [str(row.get("id")) for row in rows]
+    expected = {name + ending for name in names for ending in (".json", ".output.json")}
+    orphans = sorted(set(files) - expected)
     faults = [
-        *(("", "file-missing", f"Write tools/{file}.") for file in sorted(_expected_files(names) - set(files))),
-        *(
-            ("", "file-orphan", f"List the tool of tools/{file}, or delete the file.")
-            for file in sorted(set(files) - _expected_files(names))
-        ),
+        *(("", "file-missing", f"Write tools/{file}.") for file in sorted(expected - set(files))),
+        *(("", "file-orphan", f"List the tool of tools/{file}, or delete the file.") for file in orphans),
         *(each for number, row in enumerate(rows) for each in _lint_row(number, row, names)),
         *_lint_aliases(rows),
     ]
     return [SchemaFinding("catalog.json", *fault) for fault in faults]
-
-
-def _expected_files(names: Sequence[str]) -> set[str]:
-    return {name + ending for name in names for ending in (".json", ".output.json")}
 
 
 def _lint_row(number: int, row: Mapping[str, Any], names: Sequence[str]) -> _Violations:
@@ -148,14 +146,11 @@ def _children(node: _SchemaNode) -> Iterator[_SchemaNode]:
             )
 
 
-def _check_closed(node: _SchemaNode) -> _Violations:
-    if _is_object(node) and node.schema.get("additionalProperties") is not False:
-        yield node.where, "closed", 'Set "additionalProperties" to false.'
-
-
-def _check_required(node: _SchemaNode) -> _Violations:
-    if not _is_object(node):
+def _check_object(node: _SchemaNode) -> _Violations:
+    if not _has_type(node, "object") and "properties" not in node.schema:
         return
+    if node.schema.get("additionalProperties") is not False:
+        yield node.where, "closed", 'Set "additionalProperties" to false.'
     if not isinstance(node.schema.get("required"), list):
         yield node.where, "required", 'List the required properties under "required"; use [] for none.'
         return
@@ -164,18 +159,12 @@ def _check_required(node: _SchemaNode) -> _Violations:
             yield f"{node.where}/required", "required-unknown", f"Define {name}, or remove it from the list."
 
 
-def _check_no_default(node: _SchemaNode) -> _Violations:
+def _check_value(node: _SchemaNode) -> _Violations:
     if "default" in node.schema:
         yield f"{node.where}/default", "no-default", "Remove the default: defaults are not applied."
-
-
-def _check_local_reference(node: _SchemaNode) -> _Violations:
     reference = node.schema.get("$ref")
     if reference is not None and not str(reference).startswith("#/"):
         yield f"{node.where}/$ref", "local-reference", 'Put the definition under "$defs" of the same file.'
-
-
-def _check_depth(node: _SchemaNode) -> _Violations:
     if node.depth > MAX_DEPTH:
         yield node.where, "shallow", f"Nest at most {MAX_DEPTH} levels deep."
 
@@ -191,38 +180,22 @@ def _check_description(node: _SchemaNode) -> _Violations:
         yield where, "description-harmless", "Remove absolute paths and anything that looks like a token."
 
 
-def _check_array_bounds(node: _SchemaNode) -> _Violations:
+def _check_input(node: _SchemaNode) -> _Violations:
     if _has_type(node, "array") and "maxItems" not in node.schema:
         yield node.where, "array-bounded", 'Set "maxItems".'
-
-
-def _check_known_arguments(node: _SchemaNode) -> _Violations:
-    """Arguments with well-known names have the same schema in every tool."""
+    # An argument with a well-known name has the same schema in every tool.
     for name, schema in node.schema.get("properties", {}).items():
         shape = _SHAPES.get(name)
         if shape and isinstance(schema, Mapping) and any(schema.get(key) != value for key, value in shape.items()):
             yield f"{node.where}/properties/{name}", "argument-shape", _SHAPE_FIXES[name]
 
 
-def _check_no_free_form(node: _SchemaNode) -> _Violations:
+def _check_output(node: _SchemaNode) -> _Violations:
     if "patternProperties" in node.schema:
         yield f"{node.where}/patternProperties", "no-free-form", "Use an array of objects instead of a map."
-
-
-def _check_summary(node: _SchemaNode) -> _Violations:
     summary = node.schema.get("properties", {}).get("summary")
     if node.where == "" and isinstance(summary, Mapping) and summary.get("maxLength", _MAX_SUMMARY + 1) > _MAX_SUMMARY:
         yield "/properties/summary", "summary", f'Set "maxLength": {_MAX_SUMMARY}.'
-
-
-def _is_exempt(file: str, where: str, rule: str) -> bool:
-    return (rule == "summary" and file in _FIXED_OUTPUTS) or (
-        rule in _CLOSED_OBJECT_RULES and where in _OPEN_MEMBERS.get(file, ())
-    )
-
-
-def _is_object(node: _SchemaNode) -> bool:
-    return _has_type(node, "object") or "properties" in node.schema
 
 
 def _has_type(node: _SchemaNode, name: str) -> bool:
@@ -248,13 +221,3 @@ _SHAPE_FIXES = {
     "line": 'Make it an integer with "minimum": 0.',
     "character": 'Make it an integer with "minimum": 0.',
 }
-_COMMON_RULES = (
-    _check_closed,
-    _check_required,
-    _check_no_default,
-    _check_local_reference,
-    _check_depth,
-    _check_description,
-)
-_INPUT_RULES = (_check_array_bounds, _check_known_arguments)
-_OUTPUT_RULES = (_check_no_free_form, _check_summary)

@@ -4,7 +4,7 @@ The profile: ASCII keys, no floats, integers below 2**53, no lone surrogates. RF
 and has its own number format; inside the profile neither differs from what orjson does.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -24,7 +24,6 @@ _MAX_DEPTH = 128
 _DELETE = "\x7f"
 DOUBLED_BACKSLASHES = 2
 """`detail.escaping` of records in which a literal backslash is doubled in the members that were escaped."""
-_KeyCheck = Callable[[dict[str, Any]], bool]
 
 
 def encode(value: Any) -> bytes:
@@ -33,7 +32,7 @@ def encode(value: Any) -> bytes:
         encoded = orjson.dumps(value, option=_STRICT_OPTIONS)
     except orjson.JSONEncodeError as error:
         raise ValueError(f"outside the profile: {error}") from error
-    if not _is_in_profile((value,), _key_check_for(encoded), _SEQUENCE_TYPES):
+    if not _is_in_profile((value,), _SEQUENCE_TYPES, has_ascii_keys=encoded.isascii()):
         raise ValueError("outside the profile: a float, a key that is not ASCII, or a type JSON does not have")
     return encoded
 
@@ -52,14 +51,14 @@ def decode(encoded: bytes) -> dict[str, Any] | None:
             return None
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return None
-    has_valid_keys = _key_check_for(encoded)
-    if has_valid_keys(value) and _is_in_profile(value.values(), has_valid_keys, _SEQUENCE_TYPES):
-        return value
-    return None
+    return value if _is_in_profile((value,), _SEQUENCE_TYPES, has_ascii_keys=encoded.isascii()) else None
 
 
-def _is_in_profile(items: Iterable[Any], has_valid_keys: _KeyCheck, sequences: frozenset[type]) -> bool:
-    """Whether values that orjson could encode contain no float, non-ASCII key or other type."""
+def _is_in_profile(items: Iterable[Any], sequences: frozenset[type], *, has_ascii_keys: bool) -> bool:
+    """Whether values that orjson could encode contain no float, non-ASCII key or other type.
+
+    `has_ascii_keys`: the whole encoding is ASCII, and so are the keys: no mapping needs to be checked.
+    """
     for item in items:
         if item is None:
             continue
@@ -67,23 +66,12 @@ def _is_in_profile(items: Iterable[Any], has_valid_keys: _KeyCheck, sequences: f
         if kind is str or kind is int or kind is bool:
             continue
         if kind is dict:
-            if not has_valid_keys(item) or not _is_in_profile(item.values(), has_valid_keys, sequences):
+            if not has_ascii_keys and not all(map(str.isascii, item)):
                 return False
-        elif kind not in sequences or not _is_in_profile(item, has_valid_keys, sequences):
+            if not _is_in_profile(item.values(), sequences, has_ascii_keys=has_ascii_keys):
+                return False
+        elif kind not in sequences or not _is_in_profile(item, sequences, has_ascii_keys=has_ascii_keys):
             return False
-    return True
-
-
-def _key_check_for(encoded: bytes) -> _KeyCheck:
-    # Where the whole encoding is ASCII, so are the keys, and each dict need not be checked.
-    return _skip_key_check if encoded.isascii() else _has_ascii_keys
-
-
-def _has_ascii_keys(members: dict[str, Any]) -> bool:
-    return all(map(str.isascii, members))
-
-
-def _skip_key_check(_members: dict[str, Any]) -> bool:
     return True
 
 
@@ -108,7 +96,7 @@ def _is_recordable(value: Any) -> bool:
     except orjson.JSONEncodeError:
         return False
     # U+007F is inside the profile, but jq escapes it: the one-line verifier in the docs would get another hash.
-    if b"\x7f" in encoded or not _is_in_profile((value,), _key_check_for(encoded), _LIST_TYPES):
+    if b"\x7f" in encoded or not _is_in_profile((value,), _LIST_TYPES, has_ascii_keys=encoded.isascii()):
         return False
     return b"\\" not in encoded or _has_plain_keys(value)
 
@@ -126,7 +114,12 @@ def _recordable_value(value: Any, path: str, changed_paths: list[str], depth: in
         return value
     if isinstance(value, str):
         text = value if kind is str else str.__str__(value)
-        return text if _is_plain_text(text) else _escape_text(text, path, changed_paths)
+        # The cheap questions first: nearly every text is ASCII, and printable text has no surrogates.
+        is_encodable = text.isascii() or text.isprintable() or not any("\ud800" <= each <= "\udfff" for each in text)
+        if is_encodable and _DELETE not in text:
+            return text
+        changed_paths.append(path)
+        return "".join(map(_escape_character, text.replace("\\", "\\\\")))
     if isinstance(value, int):
         integer = int(value)
         if -_MAX_INTEGER <= integer <= _MAX_INTEGER:
@@ -167,17 +160,6 @@ def _recordable_members(value: Mapping[Any, Any], path: str, changed_paths: list
 
 def _join_path(path: str, name: object) -> str:
     return f"{path}.{name}" if path else str(name)
-
-
-def _is_plain_text(text: str) -> bool:
-    if _DELETE in text:
-        return False
-    return text.isascii() or text.isprintable() or not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def _escape_text(text: str, path: str, changed_paths: list[str]) -> str:
-    changed_paths.append(path)
-    return "".join(map(_escape_character, text.replace("\\", "\\\\")))
 
 
 def _escape_character(character: str) -> str:

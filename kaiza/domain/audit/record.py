@@ -19,30 +19,9 @@ GENESIS = "0" * 64
 MAX_RECORD_BYTES = 256 * 1024
 KINDS = ("call", "intent", "plan", "session", "recovery", "person")
 FIELDS = (
-    "seq",
-    "timestamp",
-    "kind",
-    "request_id",
-    "session_id",
-    "role",
-    "workspace_root",
-    "tool_name",
-    "phase_id",
-    "plan_id",
-    "plan_hash",
-    "outcome",
-    "error_code",
-    "human_message",
-    "invariant_id",
-    "cause",
-    "arguments",
-    "changes",
-    "detail",
-    "duration_ms",
-    "client",
-    "principal",
-    "kaiza",
-    "prev_hash",
+    *("seq", "timestamp", "kind", "request_id", "session_id", "role", "workspace_root", "tool_name"),
+    *("phase_id", "plan_id", "plan_hash", "outcome", "error_code", "human_message", "invariant_id", "cause"),
+    *("arguments", "changes", "detail", "duration_ms", "client", "principal", "kaiza", "prev_hash"),
     "entry_hash",
 )
 _KNOWN_MEMBERS = frozenset(FIELDS)

@@ -2,16 +2,13 @@
 
 import io
 from collections.abc import Mapping
-from typing import Literal
 
 from kaiza.domain import errors
 from kaiza.domain.patch.file_patch import FilePatch, Hunk
 
 EXECUTE_BIT = 0o100
 
-_FailureReason = Literal["lines", "line_ending", "end_of_file", "whole_file", "mode"]
-
-_SENTENCES: dict[_FailureReason, str] = {
+_SENTENCES = {
     "lines": "The file's lines are not those that the patch expects. Read the file again and make a new patch.",
     "line_ending": "The line endings of the file and the patch differ. Make the patch from the file's exact bytes.",
     "end_of_file": "The hunk ends without context, but the file has more lines. Make the patch with context lines.",
@@ -117,8 +114,7 @@ def _mismatch_error(file_patch: FilePatch, number: int, lines: _LineIndex, span:
     shown = slice(first, first + _MAX_SHOWN_LINES)
     evidence = {"expected": _display_lines(hunk.old[shown]), "found": _display_lines(found[shown])}
     expected, ours = ([line.rstrip(b"\r\n") for line in each] for each in (hunk.old, found))
-    reason: _FailureReason = "line_ending" if expected == ours else "lines"
-    return _apply_error(file_patch, reason, position, evidence)
+    return _apply_error(file_patch, "line_ending" if expected == ours else "lines", position, evidence)
 
 
 def _find_elsewhere(hunk: Hunk, content: bytes) -> list[int]:
@@ -134,7 +130,7 @@ def _find_elsewhere(hunk: Hunk, content: bytes) -> list[int]:
 
 def _apply_error(
     file_patch: FilePatch,
-    reason: _FailureReason,
+    reason: str,
     position: Mapping[str, object] | None = None,
     evidence: Mapping[str, object] | None = None,
 ) -> errors.SystemError:

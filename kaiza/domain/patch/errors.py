@@ -1,38 +1,8 @@
 """Errors of malformed patches: every reason, with its message. Causes hold line numbers, never content."""
 
-from typing import Literal
-
 from kaiza.domain import errors
 
-InvalidReason = Literal[
-    "empty",
-    "cut_last_line",
-    "not_a_patch",
-    "header",
-    "header_twice",
-    "line_ending",
-    "names",
-    "prefix",
-    "quoting",
-    "mode",
-    "binary",
-    "copy",
-    "hunk_header",
-    "number",
-    "counts",
-    "hunk_line",
-    "marker",
-    "order",
-    "position",
-    "changes_nothing",
-    "create",
-    "delete",
-    "path_twice",
-    "root",
-    "second_opinion",
-]
-
-_SENTENCES: dict[InvalidReason, str] = {
+_SENTENCES = {
     "empty": "The patch is empty. Send a unified diff.",
     "cut_last_line": "The patch's last line has no newline, so it may be cut off. Send the complete patch.",
     "not_a_patch": "The patch has a line that is not part of a unified diff. Send only the unified diff.",
@@ -61,7 +31,7 @@ _SENTENCES: dict[InvalidReason, str] = {
 }
 
 
-def invalid_patch(line: int, reason: InvalidReason) -> errors.SystemError:
+def invalid_patch(line: int, reason: str) -> errors.SystemError:
     """PATCH_INVALID at a line of the patch, from 0."""
     return errors.SystemError.tool_failure(
         "PATCH_INVALID", human_message=_SENTENCES[reason], cause={"line": line, "why": reason}

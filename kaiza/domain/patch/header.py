@@ -6,8 +6,9 @@ name in `---` where other tools take the one in `diff --git`.
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from kaiza.domain.patch.errors import InvalidReason, invalid_patch
+from kaiza.domain.patch.errors import invalid_patch
 
 DEV_NULL = b"/dev/null"
 
@@ -30,7 +31,7 @@ _FIELDS = (
     b"dissimilarity index",
     b"index",
 )
-_REJECTED_PREFIXES: tuple[tuple[bytes, InvalidReason], ...] = (
+_REJECTED_PREFIXES = (
     (b"copy from ", "copy"),
     (b"copy to ", "copy"),
     (b"GIT binary patch", "binary"),
@@ -51,8 +52,7 @@ class FileHeader:
     new_mode: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _HeaderField:
+class _HeaderField(NamedTuple):
     line: int
     value: bytes
 
@@ -102,21 +102,17 @@ def _parse_git(lines: list[bytes], at: int) -> tuple[FileHeader, int]:
 def _parse_fields(lines: list[bytes], at: int) -> tuple[dict[bytes, _HeaderField], int]:
     fields: dict[bytes, _HeaderField] = {}
     while at < len(lines) and not lines[at].startswith((b"diff ", b"--- ", b"@@ ")):
-        name, value = _parse_field(lines[at], at)
+        name = next((name for name in _FIELDS if lines[at].startswith(name + b" ")), None)
+        if name is None:
+            raise _unknown_line(lines[at], at)
+        if lines[at].endswith(b"\r\n"):
+            raise invalid_patch(at, "line_ending")
+        value = _check_value(name, lines[at][len(name) + 1 : -1], at)
         if name in fields:
             raise invalid_patch(at, "header_twice")
         fields[name] = _HeaderField(at, value)
         at += 1
     return fields, at
-
-
-def _parse_field(line: bytes, at: int) -> tuple[bytes, bytes]:
-    for name in _FIELDS:
-        if line.startswith(name + b" "):
-            if line.endswith(b"\r\n"):
-                raise invalid_patch(at, "line_ending")
-            return name, _check_value(name, line[len(name) + 1 : -1], at)
-    raise _unknown_line(line, at)
 
 
 def _check_value(name: bytes, value: bytes, at: int) -> bytes:
@@ -137,13 +133,18 @@ def _check_value(name: bytes, value: bytes, at: int) -> bytes:
 def _parse_pair(lines: list[bytes], at: int) -> tuple[bytes | None, bytes | None]:
     if not _has_prefix(lines, at + 1, b"+++ "):
         raise invalid_patch(at, "header")
-    return _parse_side(lines, at, b"a/"), _parse_side(lines, at + 1, b"b/")
+    return _parse_side(lines[at], at, b"a/"), _parse_side(lines[at + 1], at + 1, b"b/")
 
 
-def _parse_side(lines: list[bytes], at: int, prefix: bytes) -> bytes | None:
-    if lines[at].endswith(b"\r\n"):
+def _parse_side(line: bytes, at: int, prefix: bytes) -> bytes | None:
+    """Parse a `---` or `+++` line. A tab ends the name, and a timestamp may follow."""
+    if line.endswith(b"\r\n"):
         raise invalid_patch(at, "line_ending")
-    name = _read_until_tab(lines[at][4:-1], at)
+    name = line[4:-1].partition(b"\t")[0]
+    if line[4:].startswith(b'"'):
+        name, rest = _read_quoted(line[4:-1], at)
+        if rest and not rest.startswith(b"\t"):
+            raise invalid_patch(at, "quoting")
     return None if name == DEV_NULL else _strip_prefix(prefix, name, at)
 
 
@@ -161,7 +162,11 @@ def _resolve_sides(
         return _resolve_rename(fields, pair, at)
     created, deleted = b"new file mode" in fields, b"deleted file mode" in fields
     if pair is None:
-        name = _read_first(git_names, at)
+        # Blanks in unquoted names make the line ambiguous. Where no other line names the file, both names are equal, so
+        # the first one is the first half. `_is_pair` checks the other.
+        is_quoted = git_names.startswith(b'"')
+        first = _read_quoted(git_names, at)[0] if is_quoted else git_names[: len(git_names) // 2]
+        name = _strip_prefix(b"a/", first, at)
         pair = (None if created else name, None if deleted else name)
     old, new = pair
     _require_same_file(old, new, at)
@@ -227,29 +232,10 @@ def read_whole(text: bytes, line: int) -> bytes:
     return name
 
 
-def _read_until_tab(text: bytes, line: int) -> bytes:
-    """Read a name of `---` or `+++`. A tab ends it, and a timestamp may follow."""
-    if not text.startswith(b'"'):
-        return text.partition(b"\t")[0]
-    name, rest = _read_quoted(text, line)
-    if rest and not rest.startswith(b"\t"):
-        raise invalid_patch(line, "quoting")
-    return name
-
-
 def _strip_prefix(prefix: bytes, name: bytes, line: int) -> bytes:
     if not name.startswith(prefix) or name == prefix:
         raise invalid_patch(line, "prefix")
     return name[len(prefix) :]
-
-
-def _read_first(text: bytes, line: int) -> bytes:
-    """Read the first of the two names in a `diff --git` line; `_is_pair` checks the other."""
-    if text.startswith(b'"'):
-        return _strip_prefix(b"a/", _read_quoted(text, line)[0], line)
-    # Blanks in unquoted names make the line ambiguous. Where no other line names the file, both names are equal, so
-    # the first one is the first half.
-    return _strip_prefix(b"a/", text[: len(text) // 2], line)
 
 
 def _is_pair(text: bytes, old: bytes, new: bytes, line: int) -> bool:

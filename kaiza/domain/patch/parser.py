@@ -9,8 +9,6 @@ from kaiza.domain.patch.hunks import parse_hunks
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 
-_ParsedEntry = tuple[FileHeader, tuple[Hunk, ...]]
-
 
 def parse(patch: bytes) -> tuple[FilePatch, ...]:
     """Parse a patch. Errors of form are reported before errors of paths."""
@@ -21,12 +19,17 @@ def parse(patch: bytes) -> tuple[FilePatch, ...]:
     if not lines[-1].endswith(b"\n"):
         raise invalid_patch(len(lines) - 1, "cut_last_line")
     files = tuple(_build_file_patch(header, hunks) for header, hunks in _parse_entries(lines))
-    _require_unique_paths(files)
+    seen: set[RelPath] = set()
+    for file in files:
+        for path in filter(None, (file.source, file.path)):
+            if path in seen:
+                raise invalid_patch(file.line, "path_twice")
+            seen.add(path)
     return files
 
 
-def _parse_entries(lines: list[bytes]) -> list[_ParsedEntry]:
-    entries: list[_ParsedEntry] = []
+def _parse_entries(lines: list[bytes]) -> list[tuple[FileHeader, tuple[Hunk, ...]]]:
+    entries: list[tuple[FileHeader, tuple[Hunk, ...]]] = []
     at = hunk_count = 0
     while at < len(lines):
         header, at = parse_header(lines, at)
@@ -56,24 +59,20 @@ def _require_change(header: FileHeader, hunks: tuple[Hunk, ...]) -> None:
 
 def _build_file_patch(header: FileHeader, hunks: tuple[Hunk, ...]) -> FilePatch:
     old, new = _parse_path(header.old, header.line), _parse_path(header.new, header.line)
-    path = new or old or rel_path.ROOT
+    operation: PatchOperation = "modify" if header.old == header.new else "move"
+    if header.old is None:
+        operation = "create"
+    elif header.new is None:
+        operation = "delete"
     return FilePatch(
-        path=path,
-        operation=_infer_operation(header),
-        source=old if header.old and header.new and header.old != header.new else None,
+        path=new or old or rel_path.ROOT,
+        operation=operation,
+        source=old if operation == "move" else None,
         old_mode=header.old_mode,
         new_mode=header.new_mode,
         hunks=hunks,
         line=header.line,
     )
-
-
-def _infer_operation(header: FileHeader) -> PatchOperation:
-    if header.old is None:
-        return "create"
-    if header.new is None:
-        return "delete"
-    return "modify" if header.old == header.new else "move"
 
 
 def _parse_path(name: bytes | None, line: int) -> RelPath | None:
@@ -84,12 +83,3 @@ def _parse_path(name: bytes | None, line: int) -> RelPath | None:
     if path == rel_path.ROOT:
         raise invalid_patch(line, "root")
     return path
-
-
-def _require_unique_paths(files: tuple[FilePatch, ...]) -> None:
-    seen: set[RelPath] = set()
-    for file in files:
-        for path in filter(None, (file.source, file.path)):
-            if path in seen:
-                raise invalid_patch(file.line, "path_twice")
-            seen.add(path)

@@ -16,30 +16,9 @@ BARE_REPOSITORY = frozenset({"HEAD", "objects", "refs"})
 """Without one of these git takes no directory for a repository."""
 _BARE_ENTRIES = frozenset(
     {
-        "addp-hunk-edit.diff",
-        "annex",
-        "commit_editmsg",
-        "config",
-        "config.worktree",
-        "fetch_head",
-        "hooks",
-        "index",
-        "info",
-        "lfs",
-        "logs",
-        "lost-found",
-        "merge_msg",
-        "modules",
-        "objects",
-        "rebase-apply",
-        "rebase-merge",
-        "reftable",
-        "rr-cache",
-        "sequencer",
-        "squash_msg",
-        "svn",
-        "tag_editmsg",
-        "worktrees",
+        *("addp-hunk-edit.diff", "annex", "commit_editmsg", "config", "config.worktree", "fetch_head", "hooks"),
+        *("index", "info", "lfs", "logs", "lost-found", "merge_msg", "modules", "objects", "rebase-apply"),
+        *("rebase-merge", "reftable", "rr-cache", "sequencer", "squash_msg", "svn", "tag_editmsg", "worktrees"),
     }
 )
 """Entries of a repository that may hold contents or credentials. Others may be work trees."""

@@ -59,7 +59,9 @@ def parse(content: bytes) -> FrontMatter:
     start, end = bounds
     head.prose = text[end:].partition("\n")[2]
     _reject_characters(text, end, head)
-    _reject_markers(text, start, end, head)
+    for match in re.finditer(r"^(---|\.\.\.|%).*", text[start:end], re.MULTILINE):
+        message = "The front matter contains a document marker or a directive"
+        head.add_error(position_at(text, start + match.start()), "second-document", message, "Remove it")
     _reject_second_head(text, end, head)
     # The YAML library never sees characters or markers that it and an editor might read differently.
     if not head.findings:
@@ -130,12 +132,6 @@ def _reject_in_prose(text: str, end: int, head: FrontMatter) -> None:
         else:
             message = f"The text contains the character {describe_character(character)}"
             head.add_error(position, "hidden-character", message, "Remove it")
-
-
-def _reject_markers(text: str, start: int, end: int, head: FrontMatter) -> None:
-    for match in re.finditer(r"^(---|\.\.\.|%).*", text[start:end], re.MULTILINE):
-        message = "The front matter contains a document marker or a directive"
-        head.add_error(position_at(text, start + match.start()), "second-document", message, "Remove it")
 
 
 def _reject_second_head(text: str, end: int, head: FrontMatter) -> None:

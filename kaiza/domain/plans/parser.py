@@ -4,6 +4,7 @@ A person approves a plan by reading it, so everything that could be read differe
 easily overlooked is a warning. One error makes the whole plan invalid.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,10 +14,9 @@ from typing import Any
 
 from kaiza.domain.finding import ERROR, Finding, has_error
 from kaiza.domain.plans import front_matter
-from kaiza.domain.plans.body_hash import compute_body_hash
 from kaiza.domain.plans.field_types import FieldReader
 from kaiza.domain.plans.plan import LIMITS, MAX_ID_LENGTH, STATUSES, ContentPolicy, Limits, Phase, Plan, is_plan_id
-from kaiza.domain.plans.scope_parser import read_phase_scope, read_scope
+from kaiza.domain.plans.scope_parser import read_scope
 from kaiza.domain.plans.yaml_tree import MappingNode, ScalarNode, SequenceNode, YamlNode
 from kaiza.domain.timestamps import format_timestamp
 
@@ -33,21 +33,18 @@ def _warn_about_layout(reader: FieldReader, text: str, root: MappingNode) -> Non
     lines, previous = text.split("\n"), 0
     for number, scalars in by_line.items():
         gap, previous = number - previous - 1, number
-        if any(in_scope for _, in_scope in scalars):
-            _warn_about_line(reader, [scalar for scalar, _ in scalars], lines[number].removesuffix("\r"), gap)
-
-
-def _warn_about_line(reader: FieldReader, scalars: list[ScalarNode], line: str, gap: int) -> None:
-    position = scalars[0].position
-    if len(line) > MAX_LINE_COLUMNS:
-        message = f"A line of the scope is longer than {MAX_LINE_COLUMNS} columns"
-        reader.add_warning(position, "long-line", message, "Break it, so that all of it is visible")
-    if gap > MAX_GAP_LINES:
-        message = f"There are {gap} lines without a value before this line of the scope"
-        reader.add_warning(position, "far-apart", message, "Remove them, so that the whole scope is visible")
-    if any("**" in scalar.value for scalar in scalars) and "#" in line[scalars[-1].end.column :]:
-        message = "A comment follows a pattern with ** on the same line"
-        reader.add_warning(position, "comment-beside", message, "Move the comment to the line above, or remove it")
+        if not any(in_scope for _, in_scope in scalars):
+            continue
+        line, position = lines[number].removesuffix("\r"), scalars[0][0].position
+        if len(line) > MAX_LINE_COLUMNS:
+            message = f"A line of the scope is longer than {MAX_LINE_COLUMNS} columns"
+            reader.add_warning(position, "long-line", message, "Break it, so that all of it is visible")
+        if gap > MAX_GAP_LINES:
+            message = f"There are {gap} lines without a value before this line of the scope"
+            reader.add_warning(position, "far-apart", message, "Remove them, so that the whole scope is visible")
+        if any("**" in scalar.value for scalar, _ in scalars) and "#" in line[scalars[-1][0].end.column :]:
+            message = "A comment follows a pattern with ** on the same line"
+            reader.add_warning(position, "comment-beside", message, "Move the comment to the line above, or remove it")
 
 
 def _iter_scalars(node: YamlNode, *, in_scope: bool) -> Iterator[tuple[ScalarNode, bool]]:
@@ -66,6 +63,7 @@ def _iter_scalars(node: YamlNode, *, in_scope: bool) -> Iterator[tuple[ScalarNod
 MAX_PHASES = 50
 MAX_YEAR = 9999
 _REQUIRED_KEYS = ("kaiza_plan", "plan_id", "title", "status", "author", "created", "scope")
+_APPROVAL_KEYS = frozenset({"status", "approved_by", "approved_at"})
 _POLICY_RULES = ("secrets", "stubs", "rust")
 _MAX_PHASE_ID = 64
 _TIME_FIX = 'Write it like "2026-11-18T09:00:00Z"'
@@ -82,7 +80,7 @@ class ParsedPlan:
     scalars: Mapping[str, ScalarNode] = field(default_factory=dict)
     """Scalar values of the top-level keys."""
     body_hash: str | None = None
-    """Hash of a valid plan without its approval; see `body_hash`."""
+    """Hash of a valid plan without its approval: the same for a draft and for the plan that a person made of it."""
 
     @property
     def title(self) -> str:
@@ -121,7 +119,7 @@ def parse(content: bytes, plan_id: str | None = None) -> ParsedPlan:
     _warn_about_layout(reader, head.text, head.root)
     findings = tuple(sorted([*head.findings, *reader.findings]))
     plan = None if has_error(findings) else Plan(plan_hash=plan_hash, **fields)
-    body_hash = compute_body_hash(head.root, head.prose) if plan else None
+    body_hash = _hash_body(head.root, head.prose) if plan else None
     scalars = {
         key.value: value
         for key, value in head.root.pairs
@@ -130,12 +128,34 @@ def parse(content: bytes, plan_id: str | None = None) -> ParsedPlan:
     return ParsedPlan(plan_hash, findings, plan, head.text, scalars, body_hash)
 
 
+def _hash_body(root: MappingNode, prose: str) -> str:
+    """Hash of a valid plan's front matter without status and approval, and of the text below it."""
+    head = {name: value for name, value in _to_json(root).items() if name not in _APPROVAL_KEYS}
+    # Values, not bytes: an editor or a formatter may change quotes, line ends and trailing blanks.
+    lines = [line.rstrip() for line in prose.replace("\r\n", "\n").split("\n")]
+    body = {"head": head, "prose": "\n".join(lines).strip("\n")}
+    return sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _to_json(node: YamlNode) -> Any:
+    if isinstance(node, ScalarNode):
+        return node.value
+    if isinstance(node, MappingNode):
+        return {_to_json(key): _to_json(value) for key, value in node.pairs}
+    return [_to_json(item) for item in node.items]
+
+
 def _read_fields(reader: FieldReader, root: MappingNode, plan_id: str | None) -> dict[str, Any]:
     # The approval edits and the people who review look for keys at the start of a line.
-    for key, _ in root.pairs:
+    for key, value in root.pairs:
         if key.position.column or (isinstance(key, ScalarNode) and key.quote):
             reader.add_error(
                 key.position, "key", "A top-level key is indented or quoted", "Write it unquoted at the start of a line"
+            )
+        # A person looks for the value there.
+        if isinstance(value, ScalarNode) and value.position.line != key.position.line:
+            reader.add_error(
+                value.position, "key", "The value is not on its key's line", "Write key: value on one line"
             )
     readers: dict[str, Callable[[YamlNode], Any]] = {
         "kaiza_plan": partial(reader.read_choice, choices=("1",)),
@@ -145,26 +165,16 @@ def _read_fields(reader: FieldReader, root: MappingNode, plan_id: str | None) ->
         "author": reader.read_text,
         "created": partial(_read_date, reader),
         "approved_by": reader.read_text_or_null,
-        "approved_at": partial(_read_timestamp_or_null, reader),
-        "expires": partial(_read_timestamp_or_null, reader),
+        "approved_at": partial(_read_timestamp, reader),
+        "expires": partial(_read_timestamp, reader),
         "scope": partial(read_scope, reader),
         "limits": lambda node: Limits(**reader.read_mapping(node, dict.fromkeys(LIMITS, reader.read_number))),
         "phases": partial(_read_phases, reader),
         "policy": partial(_read_policy, reader),
     }
-    fields = reader.read_mapping(
-        root, {key: partial(_read_on_key_line, reader, root, read) for key, read in readers.items()}, _REQUIRED_KEYS
-    )
+    fields = reader.read_mapping(root, readers, _REQUIRED_KEYS)
     fields.pop("kaiza_plan", None)
     return fields
-
-
-def _read_on_key_line(reader: FieldReader, root: MappingNode, read: Callable[[YamlNode], Any], node: YamlNode) -> Any:
-    """Require a scalar to be on its key's line, where a person looks for it, then read it."""
-    key = next(key for key, value in root.pairs if value is node)  # by identity: values may be equal
-    if isinstance(node, ScalarNode) and node.position.line != key.position.line:
-        reader.add_error(node.position, "key", "The value is not on its key's line", "Write key: value on one line")
-    return read(node)
 
 
 def _read_plan_id(reader: FieldReader, expected: str | None, node: YamlNode) -> str | None:
@@ -189,7 +199,9 @@ def _read_date(reader: FieldReader, node: YamlNode) -> str | None:
 
 
 def _read_timestamp(reader: FieldReader, node: YamlNode) -> str | None:
-    """Read a timestamp as UTC with milliseconds, the form of records, so that the two compare as text."""
+    """Read a timestamp, or null, as UTC with milliseconds: the form of records, so that the two compare as text."""
+    if isinstance(node, ScalarNode) and not node.quote and node.value in {"", "~", "null"}:
+        return None
     text = reader.read_text(node)
     timestamp = _parse_timestamp(text) if text else None
     if timestamp is not None and timestamp.tzinfo is not None:
@@ -205,12 +217,6 @@ def _parse_timestamp(text: str) -> datetime | None:
         return None
     # Converting to UTC overflows in the first and last year.
     return timestamp if 1 < timestamp.year < MAX_YEAR else None
-
-
-def _read_timestamp_or_null(reader: FieldReader, node: YamlNode) -> str | None:
-    if isinstance(node, ScalarNode) and not node.quote and node.value in {"", "~", "null"}:
-        return None
-    return _read_timestamp(reader, node)
 
 
 def _read_policy(reader: FieldReader, node: YamlNode) -> ContentPolicy:
@@ -238,7 +244,7 @@ def _read_phase(reader: FieldReader, node: YamlNode) -> Phase | None:
     readers: dict[str, Callable[[YamlNode], Any]] = {
         "phase_id": partial(_read_phase_id, reader),
         "objective": reader.read_text,
-        "scope": partial(read_phase_scope, reader),
+        "scope": partial(read_scope, reader, of_phase=True),
         "verify": lambda value: reader.read_list(value, partial(_read_command, reader)),
     }
     fields = reader.read_mapping(node, readers, ("phase_id",))

@@ -1,7 +1,9 @@
 """Parser of a plan's scope, with warnings about patterns that a person should check before approving."""
 
 import re
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from kaiza.domain import errors
 from kaiza.domain.paths import protected_names, rel_path
@@ -18,27 +20,17 @@ MAX_PATTERNS = 1000
 _WILDCARD = re.compile(r"[*?\[]")
 
 
-def read_scope(reader: FieldReader, node: YamlNode) -> Scope | None:
-    """Read a plan's scope."""
-    return _read_scope_keys(reader, node, unlocking=True)
-
-
-def read_phase_scope(reader: FieldReader, node: YamlNode) -> Scope | None:
-    """Read a phase's scope, which cannot have `unlock`."""
-    return _read_scope_keys(reader, node, unlocking=False)
-
-
-def _read_scope_keys(reader: FieldReader, node: YamlNode, *, unlocking: bool) -> Scope | None:
-    allowed, denied = partial(_read_allowed, reader), partial(_read_denied, reader)
-    readers = {
-        "modify": lambda value: reader.read_list(value, allowed),
-        "create": lambda value: reader.read_list(value, allowed),
-        "delete": lambda value: reader.read_list(value, allowed),
-        "move": lambda value: reader.read_list(value, partial(_read_move, reader)),
-        "deny": lambda value: reader.read_list(value, denied),
+def read_scope(reader: FieldReader, node: YamlNode, *, of_phase: bool = False) -> Scope | None:
+    """Read the scope of a plan or of a phase, which cannot have `unlock`."""
+    items: dict[str, Callable[[YamlNode], Any]] = {
+        **dict.fromkeys(("modify", "create", "delete"), partial(_read_allowed, reader)),
+        "move": partial(_read_move, reader),
+        "deny": lambda item: (glob := _read_glob(reader, item)) and DenyGlob.from_glob(glob),
+        "unlock": partial(_read_unlocked, reader),
     }
-    if unlocking:
-        readers["unlock"] = lambda value: reader.read_list(value, partial(_read_unlocked, reader))
+    if of_phase:
+        del items["unlock"]
+    readers = {name: partial(reader.read_list, read=read_item) for name, read_item in items.items()}
     finding_count = len(reader.findings)
     scope = Scope(**reader.read_mapping(node, readers))
     lists = (scope.modify, scope.create, scope.delete, scope.move, scope.deny, scope.unlock)
@@ -76,11 +68,6 @@ def _warn_about_text(reader: FieldReader, node: ScalarNode) -> None:
     if re.search(r"\{[^}]*,[^}]*\}", node.value):
         message = "Braces do not list alternatives here"
         reader.add_warning(node.position, "braces", message, "Write one pattern for each alternative")
-
-
-def _read_denied(reader: FieldReader, node: YamlNode) -> DenyGlob | None:
-    glob = _read_glob(reader, node)
-    return DenyGlob.from_glob(glob) if glob else None
 
 
 def _read_allowed(reader: FieldReader, node: YamlNode) -> Glob | None:
@@ -129,10 +116,6 @@ def _read_unlocked(reader: FieldReader, node: YamlNode) -> RelPath | None:
     except errors.SystemError:
         reader.add_error(node.position, "unlock-literal", "This is not a valid path", "Write the path itself")
         return None
-    return _check_unlockable(reader, node, path)
-
-
-def _check_unlockable(reader: FieldReader, node: YamlNode, path: RelPath) -> RelPath | None:
     if protected_names.is_control_plane(path) or protected_names.is_unreadable(path):
         reader.add_error(node.position, "unlock-never", "This path cannot be unlocked", "Remove it")
         return None

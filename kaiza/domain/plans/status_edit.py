@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from kaiza.domain.finding import ERROR, Finding
 from kaiza.domain.plans import parser
 from kaiza.domain.plans.plan import DRAFT, STATUSES, Plan
-from kaiza.domain.plans.yaml_tree import ScalarNode
 
 _PLAIN_DRAFT = re.compile(r"status: DRAFT *(#.*)?\r?")
 _STATUS_LINE = re.compile(r"""[\s"'{,?#>*\\-]*status["'\s]*:""", re.IGNORECASE)
@@ -63,11 +62,14 @@ def edit_fields(content: bytes, values: Mapping[str, str | None]) -> bytes:
     present = [key for key in values if key in before.scalars]
     # From the end, so that earlier positions stay valid.
     for key in sorted(present, key=lambda name: before.scalars[name].position.index, reverse=True):
-        text = _replace_scalar(text, before.scalars[key], _format_value(key, values[key]))
-    text = _insert_keys(
-        text, before.scalars["status"].position.line, {key: _format_value(key, values[key]) for key in missing}
-    )
-    after = text.encode()
+        start, end = before.scalars[key].position.index, before.scalars[key].end.index
+        gap = " " if start == end and text[start - 1] == ":" else ""
+        text = text[:start] + gap + _format_value(key, values[key]) + text[end:]
+    # Missing keys go below the status, with the ending of its line.
+    lines, line = text.split("\n"), before.scalars["status"].position.line
+    ending = "\r" if lines[line].endswith("\r") else ""
+    added = [f"{key}: {_format_value(key, values[key])}{ending}" for key in missing]
+    after = "\n".join([*lines[: line + 1], *added, *lines[line + 1 :]]).encode()
     _require_same_plan(before.plan, parser.parse(after).plan, values)
     return after
 
@@ -80,20 +82,6 @@ def _format_value(key: str, value: str | None) -> str:
     if key not in _APPROVAL_KEYS:
         raise ValueError("not a field that can be edited in place")
     return "null" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _replace_scalar(text: str, scalar: ScalarNode, value: str) -> str:
-    start, end = scalar.position.index, scalar.end.index
-    gap = " " if start == end and text[start - 1] == ":" else ""
-    return text[:start] + gap + value + text[end:]
-
-
-def _insert_keys(text: str, line: int, values: Mapping[str, str]) -> str:
-    """Insert keys below a line, with that line's ending."""
-    lines = text.split("\n")
-    ending = "\r" if lines[line].endswith("\r") else ""
-    added = [f"{key}: {value}{ending}" for key, value in values.items()]
-    return "\n".join([*lines[: line + 1], *added, *lines[line + 1 :]])
 
 
 def _require_same_plan(before: Plan, after: Plan | None, values: Mapping[str, str | None]) -> None:

@@ -69,24 +69,22 @@ class EditedContent(NamedTuple):
 
 def apply(before: bytes, edits: Sequence[ReplaceText | ReplaceRange]) -> EditedContent:
     """Apply all edits, each of them located in the original bytes."""
-    resolved = [
-        _locate_text(before, number, edit) if isinstance(edit, ReplaceText) else _locate_range(before, number, edit)
-        for number, edit in enumerate(edits)
-    ]
+    resolved: list[_ResolvedEdit] = []
+    for number, edit in enumerate(edits):
+        if isinstance(edit, ReplaceText):
+            resolved.append(_locate_text(before, number, edit))
+            continue
+        start, end = (_byte_offset(before, number, position) for position in (edit.start, edit.end))
+        if start > end:
+            raise _invalid_edit("A range ends before it starts. Swap start and end.", {"edit": number}, "range")
+        resolved.append(_ResolvedEdit(number, start, end, edit.new_text))
     return _apply_in_order(before, sorted(resolved, key=lambda edit: (edit.start, edit.end)))
 
 
 def _apply_in_order(before: bytes, edits: Sequence[_ResolvedEdit]) -> EditedContent:
-    content, replaced, shift = _join_edits(before, edits), list[ChangedSpan](), 0
-    for edit in edits:
-        start, shift = edit.start + shift, shift + len(edit.new_text) - (edit.end - edit.start)
-        replaced.append(ChangedSpan(edit.start, edit.end, start, start + len(edit.new_text)))
-    return EditedContent(content, replaced)
-
-
-def _join_edits(before: bytes, edits: Sequence[_ResolvedEdit]) -> bytes:
     pieces: list[bytes] = []
-    end, last = 0, None
+    replaced: list[ChangedSpan] = []
+    end, last, shift = 0, None, 0
     for edit in edits:
         if last is not None and edit.start < end:
             raise _invalid_edit(
@@ -95,11 +93,13 @@ def _join_edits(before: bytes, edits: Sequence[_ResolvedEdit]) -> bytes:
         if before[edit.start : edit.end] == edit.new_text:
             raise _invalid_edit("An edit changes nothing. Leave it out.", {"edit": edit.edit}, "changes_nothing")
         pieces += (before[end : edit.start], edit.new_text)
+        start, shift = edit.start + shift, shift + len(edit.new_text) - (edit.end - edit.start)
+        replaced.append(ChangedSpan(edit.start, edit.end, start, start + len(edit.new_text)))
         end, last = edit.end, edit
     after = b"".join((*pieces, before[end:]))
     if after == before:
         raise _invalid_edit("Together the edits change nothing. Leave them out.", {}, "changes_nothing")
-    return after
+    return EditedContent(after, replaced)
 
 
 def _locate_text(before: bytes, number: int, edit: ReplaceText) -> _ResolvedEdit:
@@ -146,13 +146,6 @@ def _ambiguous_match_error(before: bytes, number: int, edit: ReplaceText) -> err
     cause = {"edit": number, "matches": len(matches), "more": more, "lines": matches, "why": "several_matches"}
     sentence = "The old_text occurs several times. Include more of the lines around it, or use a range."
     return _apply_error(sentence, cause, edit, [{"line": line} for line in matches])
-
-
-def _locate_range(before: bytes, number: int, edit: ReplaceRange) -> _ResolvedEdit:
-    start, end = (_byte_offset(before, number, position) for position in (edit.start, edit.end))
-    if start > end:
-        raise _invalid_edit("A range ends before it starts. Swap start and end.", {"edit": number}, "range")
-    return _ResolvedEdit(number, start, end, edit.new_text)
 
 
 def _byte_offset(before: bytes, number: int, position: Position) -> int:
@@ -220,11 +213,8 @@ def _find_nearest(content: bytes, wanted: bytes) -> _NearMatch | None:
         return None
     last = min(first + len(want), len(have))
     found = b"\n".join(have[first:last])
-    return _NearMatch(first, last, found, only_line_endings=_strip_line_endings(wanted) in _strip_line_endings(found))
-
-
-def _strip_line_endings(text: bytes) -> bytes:
-    return text.replace(b"\r\n", b"\n").rstrip(b"\r\n")
+    stripped, wanted_stripped = (text.replace(b"\r\n", b"\n").rstrip(b"\r\n") for text in (found, wanted))
+    return _NearMatch(first, last, found, only_line_endings=wanted_stripped in stripped)
 
 
 def _match_by_lines(have: Sequence[bytes], want: Sequence[bytes]) -> int | None:

@@ -105,8 +105,11 @@ class LineWindow:
             return
         begin = self._skip_to_start(chunk)
         self.offset += begin
-        if begin < len(chunk):
-            self._keep_lines(chunk[begin : begin + self._bytes_left])
+        data = chunk[begin : begin + self._bytes_left]
+        end, line_breaks = skip_lines(data, self._lines_left)
+        self._lines_left -= line_breaks
+        self._bytes_left -= end
+        self.data += data[:end]
 
     def _skip_to_start(self, chunk: bytes) -> int:
         begin = 0
@@ -119,12 +122,6 @@ class LineWindow:
         self.start_line += chunk.count(LF, begin, end)
         self._skip_bytes -= end - begin
         return end
-
-    def _keep_lines(self, data: bytes) -> None:
-        end, line_breaks = skip_lines(data, self._lines_left)
-        self._lines_left -= line_breaks
-        self._bytes_left -= end
-        self.data += data[:end]
 
 
 def skip_lines(data: bytes, count: int) -> tuple[int, int]:
