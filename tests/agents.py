@@ -14,6 +14,8 @@ from cli.conftest import Screen
 from doors import Door, call, request
 from scenes import see_plans
 
+from kaiza.app import App
+
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}}
 HEAD = """---
 kaiza_plan: 1
@@ -95,13 +97,28 @@ class Agent:
         self.door.process.stdout.close()
 
 
+class LocalAgent(Agent):
+    """An agent whose server is an application in this process."""
+
+    def __init__(self, root):
+        self._app = App([os.path.realpath(root)])
+        self.begun = self.call("begin_session", role="WINDSURF")
+
+    def call(self, tool, /, **arguments):
+        outcome = self._app.call(tool, arguments)
+        return outcome.output or outcome.envelope
+
+    def close(self):
+        self._app.close()
+
+
 @contextmanager
-def several(root):
+def several(root, kind=Agent):
     """Yield a function that starts an agent; close all of them at the end."""
     agents = []
 
     def begin():
-        agents.append(Agent(root))
+        agents.append(kind(root))
         return agents[-1]
 
     try:

@@ -49,6 +49,16 @@ def chained(count, *, link=record.GENESIS, first=1, **members):
     return lines
 
 
+def write_bodies(root, bodies):
+    """Make the log consist of records with these bodies, in a valid chain."""
+    lines, link = [], record.GENESIS
+    for seq, each in enumerate(bodies, 1):
+        line, whole = record.serialize_and_hash(each, seq, link)
+        link = whole["entry_hash"]
+        lines.append(line)
+    write_log(root, b"".join(lines))
+
+
 def head_of(lines):
     *_, last = lines
     size = sum(map(len, lines))

@@ -7,6 +7,20 @@ import socket
 LATER_NS = 1_700_000_000_000_000_000
 
 
+def begin(app):
+    """Begin a session, and wait until its manifest is written and hashed."""
+    session_id = app.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
+    (workspace,) = app.services.workspaces.values()
+    workspace.manifest.wait(session_id, 60)
+    return session_id
+
+
+def end(app, session_id):
+    """What the end of a session says was changed without Kaiza, and how much was compared."""
+    output = app.call("end_session", {"session_id": session_id}).output
+    return [(each["path"], each["change"]) for each in output["ungoverned"]], output["manifest"]
+
+
 def fill_project(root):
     """Put something of each kind into a workspace."""
     (root / ".gitignore").write_text("node_modules/\n*.log\n")

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scenes import write_adopted_settings
 
 from kaiza.app import App
-from kaiza.domain.paths import confusables
 from kaiza.domain.paths.denial import DenyGlob
 from kaiza.domain.paths.glob import Glob
 
@@ -184,23 +183,6 @@ def test_allowed_paths_are_allowed_only_as_spelled(begun, reader, workspace):
     assert app.call("read_file", {"path": "Vault/a"}).envelope["invariant_id"] == "READ_PROTECTED"
 
 
-_letters = "abkKsSzé\u0301ßﬁ\u212a\uff21\uff11.~ -\u200b\u0130한"
-_name = st.text(_letters, min_size=1, max_size=5).filter(lambda name: name not in {".", ".."})
-_paths = st.lists(_name, min_size=1, max_size=4).map("/".join)
-_piece = st.lists(
-    st.one_of(st.sampled_from(["*", "?", "[a-k]", "[!a]", "[é]", "[!0-9]"]), st.sampled_from(_letters)), min_size=1,
-    max_size=4,
-).map("".join)  # fmt: skip
-_patterns = st.lists(
-    st.one_of(_piece.filter(lambda piece: piece not in {".", ".."}), st.just("**")), min_size=1, max_size=4
-).map("/".join)
-
-
-@given(_patterns, _paths)
-def test_a_deny_glob_matches_whatever_its_plain_glob_matches(pattern, path):
-    assert DenyGlob.parse(pattern).matches_text(path) >= Glob.parse(pattern).matches_text(path)
-
-
 def _to_full_width(text):
     return "".join(chr(ord(each) + 0xFEE0) if each.isascii() and each.isalnum() else each for each in text)
 
@@ -239,16 +221,3 @@ _plain_name = st.text("abkKzé한-", min_size=1, max_size=5)
 def test_a_deny_glob_matches_disguised_paths(pattern, path, disguise):
     if Glob.parse(pattern).matches_text(path):
         assert DenyGlob.parse(pattern).matches_text(disguise(path))
-
-
-@given(_paths)
-def test_equivalent_spellings_of_a_path_have_one_fold(path):
-    folded = confusables.fold(path)
-
-    assert confusables.fold(folded) == folded
-    assert {confusables.fold(disguise(path)) for disguise in DISGUISES[3:5]} == {folded}
-
-
-@given(st.lists(st.text("ab12_-", min_size=1), min_size=1).map("/".join))
-def test_a_plain_ascii_path_is_its_own_fold(path):
-    assert confusables.fold(path) == path

@@ -120,14 +120,6 @@ def test_nothing_waits_for_the_other_end_of_a_fifo_in_the_state_directory(worksp
     assert print_status(workspace).returncode in {0, 1, 3}
 
 
-def test_nothing_waits_where_all_files_of_the_state_directory_are_fifos(workspace):
-    approved = fill(workspace)
-    put_fifos([path for path in state_dir.path_of(str(workspace)).rglob("*") if path.is_file()])
-
-    assert answers_all(workspace, approved)
-    assert print_status(workspace).returncode in {0, 1, 3}
-
-
 @pytest.mark.parametrize("name", ["key.json", "sights.json", "index.json", "anchor", "damage.json", "settings.json"])
 def test_no_call_fails_because_a_file_of_the_state_directory_is_larger_than_the_memory(workspace, name):
     approved = fill(workspace)

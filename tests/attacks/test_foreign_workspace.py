@@ -1,14 +1,13 @@
 """A clone that brings its own log: nothing in it gives authority, and what it forbids is kept."""
 
-import json
 import os
 
 import pytest
 from agents import Agent, hash_of, plan, word
+from logs import write_bodies
 from scenes import make_ready, records
 
 from kaiza.app import App
-from kaiza.cli import dispatch
 from kaiza.domain.audit import carry_over, record
 from kaiza.domain.audit.projection import AuditState, PlanSeal
 from kaiza.domain.plans.plan import PlanUsage
@@ -22,15 +21,6 @@ SESSION = "3f2b1c00-0000-4000-8000-000000000001"
 def person_record(action, **members):
     detail = {"action": action, "person": "Mallory", **members.pop("detail", {})}
     return record.new_body("person", timestamp=AT, outcome="ok", detail=detail, **members)
-
-
-def ship_log(root, *bodies):
-    lines, link = [], record.GENESIS
-    for seq, body in enumerate(bodies, 1):
-        line, whole = record.serialize_and_hash(body, seq, link)
-        link = whole["entry_hash"]
-        lines.append(line)
-    (root / "audit/audit-log.jsonl").write_bytes(b"".join(lines))
 
 
 def forged_approval(root):
@@ -47,7 +37,7 @@ def clone(tmp_path):
     (root / "kaiza.toml").write_text('[approval]\nrequire = "command"\n')
     (root / "a.txt").write_text("text\n")
     plan(root)
-    ship_log(root, *forged_approval(root))
+    write_bodies(root, forged_approval(root))
     return root
 
 
@@ -97,12 +87,6 @@ def test_no_tool_that_changes_files_works_before_the_adoption(clone, tool):
     assert refused["invariant_id"] == "WORKSPACE_NOT_ADOPTED"
 
 
-def test_a_session_in_a_clones_log_is_unknown(clone):
-    refused = call(clone, ("session_status", {"session_id": SESSION}))[-1].envelope
-
-    assert refused["error_code"] == "SESSION_NOT_INITIALIZED"
-
-
 def test_an_adoption_approves_no_plan_and_a_persons_word_counts_after_it(clone):
     agent = Agent(clone)
     try:
@@ -123,25 +107,6 @@ def test_an_adoption_approves_no_plan_and_a_persons_word_counts_after_it(clone):
     assert [each["detail"]["action"] for each in records(clone)[3:] if each["kind"] == "person"] == ["adopt", "approve"]
 
 
-def test_the_reason_why_a_plan_allows_nothing_names_the_adoption_before_the_approval(clone, monkeypatch, capsys):
-    monkeypatch.chdir(clone)
-
-    def reasons():
-        shown = []
-        for words in (["plan", "list", "--json"], ["plan", "show", "PLAN-1", "--json"]):
-            assert dispatch.main(words) == 0
-            document = json.loads(capsys.readouterr().out)
-            shown.append(document.get("plans", [document])[0]["why_not"])
-        return shown
-
-    before = reasons()
-    assert word(clone, "adopt", "adopt") == 0
-    after = reasons()
-
-    assert all("kaiza adopt" in why and "kaiza plan approve" not in why for why in before)
-    assert all("kaiza plan approve" in why and "kaiza adopt" not in why for why in after)
-
-
 def test_a_draft_that_was_there_at_the_adoption_can_be_approved_in_an_editor(clone):
     (clone / "kaiza.toml").unlink()
     path = clone / "plans/PLAN-1.md"
@@ -159,15 +124,9 @@ def test_what_a_clones_log_forbids_counts_and_what_it_lifts_does_not(clone):
     lock = record.new_body(
         "call", timestamp=AT, tool_name="write_file", outcome="error", error_code="OUTSIDE_WORKSPACE", **refusal
     )
-    ship_log(
-        clone,
-        person_record("freeze", detail={"reason": "r"}),
-        person_record("thaw"),
-        lock,
-        person_record("unlock", role="WINDSURF"),
-        withdrawn,
-        *forged_approval(clone),
-    )
+    lifted = [person_record("thaw"), lock, person_record("unlock", role="WINDSURF")]
+    freeze = person_record("freeze", detail={"reason": "r"})
+    write_bodies(clone, [freeze, *lifted, withdrawn, *forged_approval(clone)])
     app = App([os.path.realpath(clone)])
     begun = app.call("begin_session", {"role": "WINDSURF"})
     state = app.services.workspaces[os.path.realpath(clone)].audit_state
@@ -191,7 +150,7 @@ def test_of_a_state_that_a_clones_log_carries_over_only_what_forbids_counts(clon
     )
     (part,) = carry_over.split(carried)
     detail = {"result": "state_retired", "action": "accept", "standing": part}
-    ship_log(clone, record.new_body(kind, timestamp=AT, outcome="ok", detail=detail))
+    write_bodies(clone, [record.new_body(kind, timestamp=AT, outcome="ok", detail=detail)])
     app = App([os.path.realpath(clone)])
     app.call("begin_session", {"role": "WINDSURF"})
     state = app.services.workspaces[os.path.realpath(clone)].audit_state
@@ -202,7 +161,7 @@ def test_of_a_state_that_a_clones_log_carries_over_only_what_forbids_counts(clon
 
 
 def test_an_adoption_in_a_clones_own_log_counts_for_nothing(clone):
-    ship_log(clone, person_record("adopt"), *forged_approval(clone))
+    write_bodies(clone, [person_record("adopt"), *forged_approval(clone)])
 
     assert call(clone, change(clone))[-1].envelope["invariant_id"] == "WORKSPACE_NOT_ADOPTED"
 

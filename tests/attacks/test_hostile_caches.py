@@ -99,8 +99,7 @@ def test_a_file_is_never_read_from_where_the_manifest_says(app, directory, works
 
 
 @pytest.mark.parametrize(
-    ("part", "size"),
-    [("manifest.json", MAX_MANIFEST_BYTES + 1), (file_of("Hello world"), MAX_DOCUMENT_BYTES + 1)],
+    ("part", "size"), [("manifest.json", MAX_MANIFEST_BYTES + 1), (file_of("Hello world"), MAX_DOCUMENT_BYTES + 1)]
 )
 def test_a_file_beyond_its_bound_is_invalid_and_not_read(app, directory, part, size):
     os.truncate(directory / part, size)
@@ -137,13 +136,6 @@ def test_a_document_is_valid_up_to_2_mib(app, workspace):
     assert code_of(app, cache="large", budget=1) == "CONTEXT_CACHE_INVALID"
 
 
-def test_a_directory_full_of_orphans_is_not_listed_whole(app, directory):
-    for number in range(5000):
-        (directory / "documents" / f"{number:012x}.json").touch()
-
-    assert code_of(app) == "CONTEXT_CACHE_INVALID"
-
-
 def test_names_in_the_directory_of_caches_are_only_listed_where_they_are_names_of_caches(app, directory, workspace):
     home = workspace / ".kaiza/context"
     for name in ("\x1b[31mred", "a\nb", "..b", "-x"):
@@ -151,12 +143,3 @@ def test_names_in_the_directory_of_caches_are_only_listed_where_they_are_names_o
     os.mkdir(os.fsencode(home) + b"/\xff")
 
     assert [each["path"] for each in app.call("context_list_caches", {}).output["caches"]] == ["minimal"]
-
-
-def test_an_agent_cannot_change_a_cache(begun, directory, workspace):
-    before = Path(directory, "manifest.json").read_bytes()
-    path = ".kaiza/context/minimal/manifest.json"
-    envelope = begun.call("write_file", {"path": path, "content": "{}", "plan_hash": "0" * 64}).envelope
-
-    assert envelope["invariant_id"] == "CONTROL_PLANE_PROTECTED"
-    assert Path(directory, "manifest.json").read_bytes() == before

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from agents import HEAD, WIDE, Agent, sha
+from logs import write_bodies
 
 from kaiza.domain.audit import record
 
@@ -88,12 +89,7 @@ def _ship_log(root, plan_hash):
         record.new_body("call", tool_name="write_file", outcome="ok", changes=[change], request_id="r2",
                         arguments={"path": "src/app.py"}, **under, **members),
     ]  # fmt: skip
-    link, lines = record.GENESIS, []
-    for seq, body in enumerate(bodies, 1):
-        line, whole = record.serialize_and_hash(body, seq, link)
-        lines.append(line)
-        link = whole["entry_hash"]
-    (root / "audit" / "audit-log.jsonl").write_bytes(b"".join(lines))
+    write_bodies(root, bodies)
 
 
 def _ship_kaiza_directory(root, victim):
@@ -160,16 +156,6 @@ def test_no_command_executes_approves_or_changes_anything_that_a_hostile_clone_a
         assert "Traceback" not in result.stderr, words
     for words in (("init", "--yes"), ("plan", "approve", PLAN), ("adopt",), ("adopt", "--show")):
         assert results[words].returncode != 0, words
-
-
-def test_every_reading_command_says_that_the_workspace_came_from_elsewhere(clone):
-    for words in (("status",), ("doctor",), ("adopt", "--show")):
-        result = _type(clone, *words)
-
-        assert "kaiza adopt" in result.stdout + result.stderr, words
-    listed = json.loads(_type(clone, "plan", "list", "--json").stdout)
-    plans = listed["plans"] if isinstance(listed, dict) else listed
-    assert [plan["allows"] for plan in plans] == [False]
 
 
 def test_an_agent_in_a_hostile_clone_can_read_but_nothing_it_is_offered_gives_authority(victim, clone):

@@ -4,16 +4,14 @@ import json
 import os
 import shutil
 import stat
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from agents import person
 from agents import plan as plan_for
 from boundary.test_changes import code, manifest, sha
-from boundary.test_recovery import files, lay_out, recovered_state, run_with_patch
+from boundary.test_recovery import files, lay_out, run_with_patch
 from children import run_child
+from logs import write_bodies
 from scenes import bind, make_ready, records
 
 from kaiza.app import App
@@ -62,10 +60,7 @@ def ship_journal(root, *steps, staged=(None,), name=TXN, more=()):
 
 def ship_log(root, *changes):
     """A valid log with an open intent of these changes."""
-    members = {"timestamp": "2026-11-18T09:00:00.000Z", "request_id": TXN, "plan_id": "PLAN-1"}
-    body = record.new_body("intent", changes=list(changes), detail={"live": "1-a"}, **members)
-    line, _ = record.serialize_and_hash(body, 1, record.GENESIS)
-    (root / "audit/audit-log.jsonl").write_bytes(line)
+    write_bodies(root, [intent_body(*changes, plan_id="PLAN-1")])
 
 
 def recorded_change(path, operation, *, before=None, after=None, source=None):
@@ -125,22 +120,20 @@ ATTACKS = {
 }
 
 
-@pytest.mark.parametrize("before", ["nothing", "freeze", "status", "session", "undo"])
-@pytest.mark.parametrize("with_intent", [True, False])
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize(
+    ("attack", "with_intent", "before"),
+    [
+        *((attack, with_intent, "") for attack in ATTACKS for with_intent in (True, False)),
+        *(("hook", True, words) for words in ("freeze wait --as Ann", "status", "undo --plan PLAN-1 --yes")),
+    ],
+)
 def test_a_journal_that_came_with_a_clone_moves_and_deletes_nothing(clone, attack, with_intent, before):
     change = ATTACKS[attack](clone)
     if with_intent:
         ship_log(clone, change)
     victims = snapshot_of_victims(clone)
-    if before == "freeze":
-        person(clone, "freeze", "wait", "--as", "Ann")
-    elif before == "status":
-        person(clone, "status")
-    elif before == "undo":
-        person(clone, "undo", "--plan", "PLAN-1", "--yes")
-    elif before == "session":
-        begin_session(clone)
+    if before:
+        person(clone, *before.split())
     begin_session(clone)
     begin_session(clone)
 
@@ -217,7 +210,6 @@ def test_anything_else_among_the_journals_is_set_aside_and_stops_no_session(clon
     assert list((clone / ".kaiza/journal").iterdir()) == []
     assert len(list((clone / ".kaiza/set-aside").iterdir())) == 1
     assert begin_session(clone)["recovered"] == []
-    assert person(clone, "undo", "--plan", "PLAN-1", "--yes") == 0
 
 
 @pytest.mark.parametrize("directory", [".kaiza", ".kaiza/journal", ".kaiza/set-aside", ".kaiza/live", ".kaiza/done"])
@@ -246,48 +238,22 @@ def test_a_link_file_or_fifo_in_place_of_a_kaiza_directory_stops_no_session(clon
     assert (clone.parent / "victim.txt").read_text() == "mine"
 
 
-def test_a_shipped_intent_with_paths_outside_stops_no_session(clone):
-    ship_log(clone, recorded_change("../victim.txt", "delete", before="0" * 64))
+@pytest.mark.parametrize(("path", "operation"), [("../victim.txt", "delete"), (".env", "create")])
+def test_a_shipped_intent_neither_reaches_outside_nor_reveals_what_an_unreadable_file_has(clone, path, operation):
+    (clone / ".env").write_text("TOKEN=guess")
+    guess = {"before" if operation == "delete" else "after": sha(b"TOKEN=guess")}
+    ship_log(clone, recorded_change(path, operation, **guess))
     (reported,) = begin_session(clone)["recovered"]
 
     assert reported["result"] == "unknown"
     assert (clone.parent / "victim.txt").exists()
 
 
-def test_a_shipped_intent_reveals_nothing_about_an_unreadable_file(clone):
-    (clone / ".env").write_text("TOKEN=guess")
-    ship_log(clone, recorded_change(".env", "create", after=sha(b"TOKEN=guess")))
-    (reported,) = begin_session(clone)["recovered"]
-
-    assert reported["result"] == "unknown"
-
-
 def test_the_open_intents_of_a_shipped_log_are_recovered_a_few_at_a_time(clone, monkeypatch):
     monkeypatch.setattr(crash_recovery, "MAX_RECOVERED", 3)
-    lines, link = [], record.GENESIS
-    for seq in range(1, 11):
-        members = {
-            "timestamp": "2026-11-18T09:00:00.000Z",
-            "request_id": f"{TXN[:-2]}{seq:02}",
-            "detail": {"live": "1"},
-        }
-        body = record.new_body("intent", changes=[recorded_change(f"x{seq}", "create", after="0" * 64)], **members)
-        line, whole = record.serialize_and_hash(body, seq, link)
-        link = whole["entry_hash"]
-        lines.append(line)
-    (clone / "audit/audit-log.jsonl").write_bytes(b"".join(lines))
+    write_bodies(clone, (intent_body(request_id=f"{TXN[:-2]}{number:02}") for number in range(10)))
 
     assert [len(begin_session(clone)["recovered"]) for _ in range(5)] == [3, 3, 3, 1, 0]
-
-
-def ship_records(root, *bodies):
-    """A valid log of these records."""
-    lines, link = [], record.GENESIS
-    for seq, body in enumerate(bodies, 1):
-        line, whole = record.serialize_and_hash(body, seq, link)
-        link = whole["entry_hash"]
-        lines.append(line)
-    (root / "audit/audit-log.jsonl").write_bytes(b"".join(lines))
 
 
 def intent_body(*changes, **members):
@@ -300,55 +266,11 @@ def without(members, name):
     return {key: value for key, value in members.items() if key != name}
 
 
-A_BEGINNING = {"tool_name": "begin_session", "outcome": "ok", "role": "WINDSURF", "workspace_root": "/"}
-ODD_RECORDS = {
-    "detail-text": intent_body(detail="x"),
-    "detail-list": intent_body(detail=["x"]),
-    "live-list": intent_body(detail={"live": ["x"]}),
-    "live-long": intent_body(detail={"live": "1" * 5000}),
-    "changes-null": intent_body(changes=None),
-    "changes-text": intent_body(changes="abc"),
-    "changes-number": intent_body(changes=7),
-    "change-number": intent_body(7),
-    "change-without-path": intent_body(without(recorded_change("x", "create"), "path")),
-    "change-without-lines": intent_body(without(recorded_change("x", "create"), "lines_added"), plan_id="PLAN-1"),
-    "lines-huge": intent_body({**recorded_change("x", "create"), "lines_added": 2**62}, plan_id="PLAN-1"),
-    "path-number": intent_body(recorded_change(7, "create"), plan_id="PLAN-1"),
-    "path-nul": intent_body(recorded_change("a\0b", "create")),
-    "path-long": intent_body(recorded_change("a" * 5000, "create")),
-    "source-number": intent_body(recorded_change("x", "move", source=7), plan_id="PLAN-1"),
-    "request-number": intent_body(request_id=7),
-    "request-null": intent_body(request_id=None),
-    "request-list": intent_body(request_id=["x"]),
-    "request-path": intent_body(request_id="../../x"),
-    "kind-list": intent_body(kind=["x"]),
-    "no-detail": without(intent_body(), "detail"),
-    "no-request": without(intent_body(), "request_id"),
-    "plan-list": intent_body(plan_id=["x"]),
-    "time": record.new_body("call", timestamp="nonsense", session_id="s", **A_BEGINNING),
-    "session-number": {**record.new_body("call", timestamp="2026-11-18T09:00:00.000Z", **A_BEGINNING), "session_id": 7},
-    "standing": {
-        **record.new_body("person", detail={"action": "accept"}),
-        "detail": {"action": "accept", "standing": 7},
-    },
-}
-
-
-@pytest.mark.parametrize("odd", ODD_RECORDS)
-def test_a_malformed_record_of_a_shipped_log_stops_neither_session_nor_undo(clone, odd):
-    ship_records(clone, ODD_RECORDS[odd])
-    begin_session(clone)
-    undone = person(clone, "undo", "--plan", "PLAN-1", "--yes")
-    begin_session(clone)
-
-    assert undone == 0
-
-
 def test_shipped_journals_and_intents_do_not_delay_the_recovery_of_our_own(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     shipped = [f"00000000-0000-4000-8000-{number:012}" for number in range(201)]
-    ship_records(root, *(intent_body(request_id=name) for name in shipped))
+    write_bodies(root, (intent_body(request_id=name) for name in shipped))
     (root / ".kaiza/journal").mkdir(parents=True)
     for name in shipped:
         (root / ".kaiza/journal" / name).write_text('{"state": "another"} ' + "0" * 64 + "\n")
@@ -482,24 +404,6 @@ def test_a_journal_that_was_tampered_with_is_not_acted_on(crashed, old):
     }
 
 
-def test_inode_numbers_that_were_tampered_with_are_not_used(crashed):
-    inode = (crashed / "mine").stat().st_ino
-    lines = journal_of(crashed).read_bytes().split(b"\n")
-    staged = json.loads(lines[1].rsplit(b" ", 1)[0])["staged"]
-    rewrite(crashed, lambda content: content.replace(b"%d" % staged[0], b"%d" % inode))
-    begin_session(crashed)
-
-    assert (crashed / "mine").read_text() == "mine"
-
-
-def test_a_journal_renamed_to_another_transaction_is_not_acted_on(crashed):
-    journal = journal_of(crashed)
-    journal.rename(journal.with_name(TXN))
-    reported = begin_session(crashed)["recovered"]
-
-    assert [each["result"] for each in reported if each["request_id"] == TXN] == ["set_aside"]
-
-
 def test_a_journal_without_an_intent_in_the_log_is_set_aside(crashed):
     log = crashed / "audit/audit-log.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
@@ -540,59 +444,6 @@ def test_a_journal_whose_operations_differ_from_the_intent_is_set_aside(crashed,
     assert (root / "src/new.py").read_text() == "x"
 
 
-def test_nothing_is_recovered_where_the_log_does_not_continue_the_checkpoint(crashed):
-    log = crashed / "audit/audit-log.jsonl"
-    log.write_bytes(log.read_bytes().replace(b'"seq":1,', b'"seq":1, ', 1))
-    before = manifest(crashed)
-    lines = log.read_bytes().splitlines(keepends=True)
-    log.write_bytes(b"".join(lines[:1]))
-    app = App([os.path.realpath(crashed)])
-    reported = app.call("begin_session", {"role": "WINDSURF"}).output
-    app.close()
-
-    assert reported["audit"]["verdict"] != "intact"
-    assert reported["recovered"] == []
-    assert {name: each for name, each in manifest(crashed).items() if "audit" not in name} == {
-        name: each for name, each in before.items() if "audit" not in name
-    }
-
-
-def test_the_journal_of_a_living_process_is_never_moved(tmp_path):
-    root = tmp_path / "project"
-    plan_hash = lay_out(root)
-    script = (
-        "import sys\n"
-        "from kaiza.app import App\n"
-        "from kaiza.boundary import change\n"
-        "def wait(*_, **__):\n"
-        "    print('ready', flush=True)\n"
-        "    sys.stdin.read()\n"
-        "change.record_outcome = wait\n"
-        "app = App([sys.argv[1]])\n"
-        "app.call('begin_session', {'role': 'WINDSURF'})\n"
-        "app.call('write_file', {'path': 'src/new.py', 'content': 'x', 'plan_hash': sys.argv[2]})\n"
-    )
-    child = subprocess.Popen(
-        [sys.executable, "-c", script, os.path.realpath(root), plan_hash],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    try:
-        assert child.stdout.readline() == b"ready\n"
-        journal = journal_of(root)
-        content = b"spoiled" + journal.read_bytes()
-        journal.write_bytes(content)
-        reported = begin_session(root)["recovered"]
-
-        assert reported == []
-        assert journal.read_bytes() == content
-    finally:
-        child.kill()
-        child.wait()
-        child.stdin.close()
-        child.stdout.close()
-
-
 def test_a_recovery_is_recorded_even_where_the_outcome_was(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
@@ -624,17 +475,3 @@ def test_an_undo_takes_no_metadata_from_a_finished_journal_that_was_tampered_wit
 
     assert status.st_uid == os.geteuid()
     assert not stat.S_IMODE(status.st_mode) & 0o6000
-
-
-def test_a_copy_of_the_workspace_does_not_act_on_journals_of_the_original(crashed, tmp_path):
-    shutil.copytree(crashed, tmp_path / "copy", symlinks=True)
-    before = files(tmp_path / "copy")
-    in_foreign = begin_session(tmp_path / "copy")["recovered"]
-    bind(tmp_path / "copy")
-    (reported,) = begin_session(tmp_path / "copy")["recovered"]
-
-    assert in_foreign == []
-    assert reported["result"] == "left"
-    assert files(tmp_path / "copy") == before
-    assert recovered_state(crashed, None, None) == "after"
-    assert Path(crashed, "mine").exists()

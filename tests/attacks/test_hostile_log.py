@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from agents import plan
+from logs import write_bodies
 from scenes import bind, make_ready, records
 
 from kaiza.app import App
@@ -47,12 +48,7 @@ def bodies():
 @pytest.fixture
 def clone(tmp_path):
     root = make_ready(tmp_path / "clone")
-    lines, link = [], record.GENESIS
-    for seq, body in enumerate(bodies(), 1):
-        line, whole = record.serialize_and_hash(body, seq, link)
-        link = whole["entry_hash"]
-        lines.append(line)
-    (root / "audit/audit-log.jsonl").write_bytes(b"".join(lines))
+    write_bodies(root, bodies())
     return root
 
 
@@ -116,34 +112,33 @@ TOOLS = [("session_status", {}), ("write_report", {"title": "t", "content": "c"}
 CONTROLS = "\x1b[2J\u202e\r\x9b"
 
 
-def log_of_one_record(kind="person", **members):
-    return record.serialize_and_hash(record.new_body(kind, **{**MEMBERS, **members}), 1, record.GENESIS)[0]
+def write_record(root, kind="person", **members):
+    write_bodies(root, [record.new_body(kind, **{**MEMBERS, **members})])
 
 
-def test_a_malformed_standing_state_prevents_neither_a_session_nor_an_acceptance(tmp_path):
-    for number, state in enumerate(standing_states()):
-        root = make_ready(tmp_path / str(number))
-        log = root / "audit/audit-log.jsonl"
-        log.write_bytes(log_of_one_record(detail={"action": "accept", "standing": state}))
-        app = App([os.path.realpath(root)])
-        errors = [app.call("begin_session", {"role": "WINDSURF"}).envelope]
-        errors += [app.call(tool, arguments).envelope for tool, arguments in TOOLS]
-        app.close()
-        log.write_bytes(log.read_bytes() + b"no record\n")
-        accepted = accept_damage(os.path.realpath(root), reason="r", person="p")
+def test_no_malformed_standing_state_prevents_a_session_or_an_acceptance(tmp_path):
+    root = make_ready(tmp_path / "clone")
+    details = [{"action": "accept", "standing": state} for state in standing_states()]
+    write_bodies(root, (record.new_body("person", **{**MEMBERS, "detail": detail}) for detail in details))
+    app = App([os.path.realpath(root)])
+    errors = [app.call("begin_session", {"role": "WINDSURF"}).envelope]
+    errors += [app.call(tool, arguments).envelope for tool, arguments in TOOLS]
+    app.close()
+    with (root / "audit/audit-log.jsonl").open("ab") as log:
+        log.write(b"no record\n")
 
-        assert errors == [None, None, None], state
-        assert accepted is not None, state
+    assert len(details) > 400
+    assert errors == [None, None, None]
+    assert accept_damage(os.path.realpath(root), reason="r", person="p") is not None
 
 
 @pytest.mark.parametrize("arguments", [["plan", "show", "PLAN-1"], ["session", "show", "s"], ["status"]])
 def test_no_record_of_a_clone_sends_control_characters_to_a_terminal(tmp_path, arguments):
     root = make_ready(tmp_path / "clone")
     plan(root)
-    log = root / "audit/audit-log.jsonl"
     kind = "plan" if arguments[0] == "plan" else "call"
     hostile = {name: text + CONTROLS for name, text in MEMBERS.items() if name in {"plan_hash", "session_id", "role"}}
-    log.write_bytes(log_of_one_record(kind, **hostile, arguments={}))
+    write_record(root, kind, **hostile, arguments={})
     ended = subprocess.run([sys.executable, "-m", "kaiza", *arguments], cwd=root, capture_output=True, check=False)
     shown = (ended.stdout + ended.stderr).decode()
 
@@ -154,8 +149,7 @@ def test_no_record_of_a_clone_sends_control_characters_to_a_terminal(tmp_path, a
 def test_a_freeze_with_a_malformed_reason_is_shown_and_enforced(tmp_path):
     root = bind(make_ready(tmp_path / "clone"))
     approved = plan(root)
-    log = root / "audit/audit-log.jsonl"
-    log.write_bytes(log_of_one_record(detail={"action": "freeze", "reason": ["x"], "person": {"a": 1}}))
+    write_record(root, detail={"action": "freeze", "reason": ["x"], "person": {"a": 1}})
     status = subprocess.run([sys.executable, "-m", "kaiza", "status"], cwd=root, capture_output=True, check=False)
     app = App([os.path.realpath(root)])
     app.call("begin_session", {"role": "WINDSURF"})

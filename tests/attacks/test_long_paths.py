@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 from agents import WIDE, plan, sha
+from outside_changes import begin
 from scenes import records
 
 DEEP = "/".join(["d"] * 1000)
@@ -135,9 +136,7 @@ def test_every_tool_works_in_a_directory_of_a_thousand_levels(begun, deep, plan_
 def test_a_session_in_a_tree_of_a_thousand_levels_is_compared_whole(make_app, deep):
     (deep / ".gitignore").write_text("*.log\n")
     app = make_app(deep)
-    session_id = app.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
-    (workspace,) = app.services.workspaces.values()
-    workspace.manifest.wait(session_id, 60)
+    session_id = begin(app)
     descriptor = os.open(deep / DEEP, os.O_RDONLY)
     for name in ("g", "x.log"):
         os.close(os.open(name, os.O_CREAT | os.O_WRONLY, dir_fd=descriptor))

@@ -5,12 +5,9 @@ import json
 import os
 import shutil
 import socket
-import sqlite3
-import subprocess
-import sys
 
 import pytest
-from scenes import make_ready
+from outside_changes import begin, end
 
 from kaiza.app import App
 from kaiza.store.audit.verification.accept import accept_damage
@@ -18,18 +15,6 @@ from kaiza.store.disk import state_dir
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.manifest import database, hashing
 from kaiza.store.manifest.tree import walk_tree
-
-
-def begin(app):
-    session_id = app.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
-    (workspace,) = app.services.workspaces.values()
-    workspace.manifest.wait(session_id, 60)
-    return session_id
-
-
-def end(app, session_id):
-    output = app.call("end_session", {"session_id": session_id}).output
-    return [(each["path"], each["change"]) for each in output["ungoverned"]], output["manifest"]
 
 
 def make_hostile(root):
@@ -184,74 +169,6 @@ def test_the_hash_of_a_secret_is_kept_where_only_its_owner_reads_and_told_to_nob
     assert listed == ([(".env", "modified"), ("plain", "modified")], "whole")
     assert ["hash" in each["after"] for each in saved["ungoverned"]] == [False, True]
     assert (state_path / database.NAME).stat().st_mode & 0o77 == 0
-
-
-@pytest.mark.parametrize("where", ["other workspace", "other machine"])
-def test_a_manifest_of_another_workspace_or_machine_is_not_believed(tmp_path, make_app, monkeypatch, where):
-    """The copy says of each file that it was seen as it is now, so that no change would be found."""
-    root, other = make_ready(tmp_path / "project"), make_ready(tmp_path / "other")
-    for each in (root, other):
-        (each / "a").write_text("1\n")
-    app = make_app(root)
-    session_id = begin(app)
-    (root / "a").write_text("2\n")
-    shutil.rmtree(other)
-    if where == "other workspace":
-        shutil.copytree(root, other, symlinks=True)
-        shutil.rmtree(other / ".kaiza")
-        shutil.rmtree(other / "audit")
-        make_ready(other)
-        source = other
-    else:
-        source = root
-    home = os.environ["XDG_STATE_HOME"]
-    forged = tmp_path / "forged.sqlite"
-    with monkeypatch.context() as patch:
-        if where == "other machine":
-            patch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
-            shutil.rmtree(tmp_path / "elsewhere", ignore_errors=True)
-            (tmp_path / "elsewhere").mkdir()
-            saved = tmp_path / "saved"
-            shutil.copytree(root / "audit", saved)
-            shutil.rmtree(root / "audit")
-            shutil.move(root / ".kaiza", tmp_path / "kaiza")
-            make_ready(root)
-        attacker = App([os.path.realpath(source)])
-        begin(attacker)
-        attacker.close()
-        shutil.copy(state_dir.path_of(str(source)) / database.NAME, forged)
-        if where == "other machine":
-            shutil.rmtree(root / "audit")
-            shutil.move(saved, root / "audit")
-            shutil.rmtree(root / ".kaiza")
-            shutil.move(tmp_path / "kaiza", root / ".kaiza")
-    assert os.environ["XDG_STATE_HOME"] == home
-    give_session(forged, session_id)
-    ours = state_dir.path_of(str(root)) / database.NAME
-    for suffix in ("-wal", "-shm"):
-        ours.with_name(ours.name + suffix).unlink(missing_ok=True)
-    shutil.copy(forged, ours)
-    report = compare_as_another_process(root, session_id)
-
-    assert report["manifest"] == "partial"
-    assert {each["path"] for each in report["ungoverned"]} >= {"a"}
-
-
-def give_session(path, session_id):
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE sessions SET session = ?, begun = 1", (session_id,))
-        connection.execute("PRAGMA journal_mode = DELETE")
-    connection.close()
-
-
-def compare_as_another_process(root, session_id):
-    script = (
-        "import json, sys\nfrom kaiza.app import App\n"
-        "app = App([sys.argv[1]])\n"
-        "print(json.dumps(app.call('end_session', {'session_id': sys.argv[2]}).output))\napp.close()\n"
-    )
-    command = [sys.executable, "-c", script, os.path.realpath(root), session_id]
-    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
 
 
 def drop_privileges():

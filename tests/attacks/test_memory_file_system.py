@@ -1,13 +1,11 @@
 """On a file system in memory a store through a mapping leaves no times, so nothing is taken for unchanged by them."""
 
 import mmap
-import os
 import subprocess
 
 import pytest
+from outside_changes import begin, end
 from scenes import make_ready
-
-from kaiza.store.disk.byte_io import keeps_times
 
 
 @pytest.fixture
@@ -27,18 +25,6 @@ class Mapped:
 
     def store(self, content):
         self._content[: len(content)] = content
-
-
-def begin(app):
-    session_id = app.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
-    (workspace,) = app.services.workspaces.values()
-    workspace.manifest.wait(session_id, 60)
-    return session_id
-
-
-def end(app, session_id):
-    output = app.call("end_session", {"session_id": session_id}).output
-    return [(each["path"], each["change"]) for each in output["ungoverned"]], output["manifest"]
 
 
 def test_a_store_through_a_mapping_is_listed_and_the_answer_is_partial(make_app, in_memory):
@@ -79,13 +65,3 @@ def test_a_directory_in_memory_below_a_workspace_on_disk_makes_the_answer_partia
         assert end(app, session_id) == ([("mounted/x", "modified")], "partial")
     finally:
         subprocess.run(["umount", "-l", workspace / "mounted"], check=True)
-
-
-def test_a_file_system_says_whether_it_keeps_times(small_disk):
-    found = []
-    for path in (small_disk, "/proc"):
-        descriptor = os.open(path, os.O_RDONLY)
-        found.append(keeps_times(descriptor))
-        os.close(descriptor)
-
-    assert found == [False, True]

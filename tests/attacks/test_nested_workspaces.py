@@ -5,9 +5,6 @@ from agents import HEAD, WIDE, plan, sha
 from scenes import make_ready, records
 
 from kaiza.domain.audit.projection import NEW_WORKSPACE
-from kaiza.domain.plans import parser
-from kaiza.store.documents.scope_preview import match_files
-from kaiza.store.files.confined_root import ConfinedRoot
 
 PLAN = HEAD.format(plan_id="PLAN-9", status="APPROVED", scope=WIDE, more="")
 WITH_ERROR = PLAN.replace("title: A plan", "titel: A plan")
@@ -191,13 +188,3 @@ def test_an_undo_in_a_folder_of_plans_is_judged_by_what_is_there_now(begun, work
 
     assert refusal_of(undone) == expected
     assert (workspace / "docs/plans/x.md").exists() == (expected is None)
-
-
-def test_the_files_that_a_plan_may_change_do_not_include_those_of_a_workspace_below(workspace):
-    put(workspace, "packages/x/audit/audit-log.jsonl")
-    put(workspace, "packages/x/kaiza.toml")
-    put(workspace, "packages/x/src/a")
-    with ConfinedRoot(str(workspace)) as files:
-        preview = match_files(parser.parse(PLAN.encode()).plan, files)
-
-    assert preview.file_count == 1

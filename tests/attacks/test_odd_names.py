@@ -6,8 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from agents import WIDE, plan
-from scenes import records
+from outside_changes import begin
 
 from kaiza.store import session_manifest
 from kaiza.store.manifest import tree
@@ -23,13 +22,6 @@ NAMES = [
     b".", b"..", b"d/a\nb", b"d/\xff", b"d\n/x", b"d\xff/x", b"d\\xff/x", b"0", b"e/x", b"e0", b"e.x", b"e-x",
 ]  # fmt: skip
 PLACES = [name for name in NAMES if name not in (b".", b"..")]
-
-
-def begin(app):
-    session_id = app.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
-    (workspace,) = app.services.workspaces.values()
-    workspace.manifest.wait(session_id, 60)
-    return session_id
 
 
 def report_of(app, session_id):
@@ -76,17 +68,6 @@ def test_every_odd_name_is_listed_once_as_what_happened_to_it(make_app, workspac
     assert {each for each in deleted if each[1] == "deleted"} == {(name, "deleted") for name in PLACES}
 
 
-def test_the_answer_and_the_record_count_every_odd_name(make_app, workspace):
-    app = make_app(workspace)
-    session_id = begin(app)
-    for name in PLACES:
-        write(workspace, name)
-    output = app.call("end_session", {"session_id": session_id}).output
-
-    assert (output["ungoverned_count"], len(output["ungoverned"]), output["manifest"]) == (*[len(PLACES)] * 2, "whole")
-    assert records(workspace)[-1]["detail"]["manifest"]["ungoverned"] == len(PLACES)
-
-
 def shown_by(app, tool, member, **arguments):
     """A member of each entry that a tool lists, from all pages."""
     while True:
@@ -121,16 +102,3 @@ def test_no_two_names_are_shown_alike_to_an_agent_or_a_person(make_app, workspac
         assert len(set(shown)) == len(shown) > 20
         assert any(r"\xff" in each and r"\\" not in each for each in shown)
         assert any(r"\\xff" in each for each in shown)
-
-
-def test_names_like_kaizas_temporary_ones_are_listed_though_a_call_made_such(make_app, workspace):
-    app = make_app(workspace)
-    approved = plan(workspace, scope=WIDE)
-    session_id = begin(app)
-    made = app.call("write_file", {"path": "new", "content": "x\n", "plan_hash": approved}).output["request_id"]
-    for name in (f".kaiza-{made}-0", f".kaiza-{made}-1", f".kaiza-{made}", f"d/.kaiza-{made}-0"):
-        write(workspace, name.encode(), b"hidden\n")
-
-    assert [name for name, _ in listed(report_of(app, session_id))] == sorted(
-        name.encode() for name in (f".kaiza-{made}-0", f".kaiza-{made}-1", f".kaiza-{made}", f"d/.kaiza-{made}-0")
-    )

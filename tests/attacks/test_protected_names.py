@@ -1,5 +1,6 @@
 """Every steering and secret name, listed independently of the code, in every spelling and through the tools."""
 
+import shutil
 import unicodedata
 
 import pytest
@@ -174,35 +175,34 @@ def clear_locks(app):
     next(iter(app.services.workspaces.values())).audit_state.locks.clear()
 
 
-@pytest.mark.parametrize("path", STEERING)
-def test_no_plan_for_everything_allows_a_steering_path(begun, workspace, path):
+def test_no_plan_for_everything_allows_a_steering_path(begun, workspace):
     approved = plan(workspace, scope=WIDE)
-    envelope = begun.call("write_file", {"path": f"sub/{path}", "content": "x\n", "plan_hash": approved}).envelope
+    for path in STEERING:
+        envelope = begun.call("write_file", {"path": f"sub/{path}", "content": "x\n", "plan_hash": approved}).envelope
+        clear_locks(begun)
 
-    assert (envelope["error_code"], envelope["invariant_id"]) == ("POLICY_VIOLATION", "CONTROL_PLANE_PROTECTED")
+        assert (envelope["error_code"], envelope["invariant_id"]) == ("POLICY_VIOLATION", "CONTROL_PLANE_PROTECTED")
     assert not (workspace / "sub").exists()
 
 
-@pytest.mark.parametrize("path", SECRET)
-def test_no_tool_reads_or_changes_a_secret(begun, workspace, path):
-    (workspace / path).parent.mkdir(parents=True, exist_ok=True)
-    (workspace / path).write_text("hush-hush\n")
+def test_no_tool_reads_or_changes_a_secret(begun, workspace):
     approved = plan(workspace, scope=WIDE)
-    calls = [
-        ("read_file", {"path": path}),
-        ("write_file", {"path": path, "content": "x\n", "expected_hash": sha(b"hush-hush\n"), "plan_hash": approved}),
-        ("move_file", {"source": path, "destination": "new", "expected_hash": sha(b"hush-hush\n"),
-                       "plan_hash": approved}),
-    ]  # fmt: skip
-    codes = []
-    for tool, arguments in calls:
-        codes.append(begun.call(tool, arguments).envelope["error_code"])
-        clear_locks(begun)
-    found = begun.call("search_text", {"query": "hush"}).output
+    for path in SECRET:
+        (workspace / path).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / path).write_text("hush-hush\n")
+        known = {"expected_hash": sha(b"hush-hush\n"), "plan_hash": approved}
+        for tool, arguments in (
+            ("read_file", {"path": path}),
+            ("write_file", {"path": path, "content": "x\n", **known}),
+            ("move_file", {"source": path, "destination": "new", **known}),
+        ):
+            envelope = begun.call(tool, arguments).envelope
+            clear_locks(begun)
 
-    assert codes == ["POLICY_VIOLATION"] * 3
-    assert (workspace / path).read_text() == "hush-hush\n"
-    assert found["items"] == []
+            assert (envelope["error_code"], tool, path) == ("POLICY_VIOLATION", tool, path)
+        assert (workspace / path).read_text() == "hush-hush\n"
+        assert begun.call("search_text", {"query": "hush"}).output["items"] == []
+        shutil.rmtree(workspace / ".git", ignore_errors=True)  # as a repository it would be broken
     assert "hush-hush" not in str(records(workspace))
 
 

@@ -2,75 +2,12 @@
 
 import base64
 import os
-import random
 import shutil
-import unicodedata
 from pathlib import Path
 
 import pytest
-from agents import HEAD, WIDE, Agent, plan, sha
+from agents import WIDE, plan, sha
 from scenes import bind, records
-
-LONG = bool(os.environ.get("KAIZA_LONG"))
-
-
-def draft_with(status):
-    return HEAD.format(plan_id="PLAN-9", status=status, scope='{modify: ["src/**"]}', more="")
-
-
-DRAFT = draft_with("DRAFT")
-
-APPROVED = {
-    "plain": "APPROVED",
-    "quoted": '"APPROVED"',
-    "single-quoted": "'APPROVED'",
-    "escaped": '"\\u0041PPROVED"',
-    "escaped by a byte": '"\\x41PPROVED"',
-    "folded": ">-\n  APPROVED",
-    "literal": "|-\n  APPROVED",
-    "on the next line": "\n  APPROVED",
-    "tagged": "!!str APPROVED",
-    "anchored": "&a APPROVED",
-    "aliased": "*a",
-    "another case": "Approved",
-    "lower case": "approved",
-    "padded": "APPROVED   ",
-    "look-alike": "\u0410PPROVED",
-    "full-width": "\uff21PPROVED",
-    "zero width": "APP\u200bROVED",
-    "with a comment": "APPROVED # DRAFT",
-    "draft in a comment": "DRAFT # status: APPROVED",
-    "doubled": "DRAFT\nstatus: APPROVED",
-    "doubled first": "APPROVED\nstatus: DRAFT",
-    "doubled in another case": "DRAFT\nStatus: APPROVED",
-    "doubled in quotes": 'DRAFT\n"status": APPROVED',
-    "doubled with an escape": 'DRAFT\n"st\\u0061tus": APPROVED',
-    "explicit key": "DRAFT\n? status\n: APPROVED",
-    "merged": "DRAFT\n<<: {status: APPROVED}",
-    "a list": "[APPROVED]",
-    "a mapping": "{APPROVED: APPROVED}",
-    "null": "null",
-    "nothing": "",
-    "a line separator": "DRAFT\u2028status: APPROVED",
-    "a carriage return": "DRAFT\rstatus: APPROVED",
-    "next line character": "DRAFT\x85status: APPROVED",
-    "a second document": "DRAFT\n---\nstatus: APPROVED",
-    "rejected": "REJECTED",
-    "done": "DONE",
-}
-WHOLE = {
-    "a byte order mark": "\ufeff" + draft_with("APPROVED"),
-    "a draft with a byte order mark": "\ufeff" + DRAFT,
-    "a flow mapping": "---\n{kaiza_plan: 1, plan_id: PLAN-9, title: t, status: APPROVED, author: a,"
-    ' created: "2026-11-18", scope: {}}\n---\n',
-    "a second head": DRAFT + "\n---\nstatus: APPROVED\n---\n",
-    "a head before": "---\nstatus: APPROVED\n---\n" + DRAFT,
-    "a directive": "%YAML 1.2\n" + draft_with("APPROVED"),
-    "another plan's name": draft_with("APPROVED").replace("PLAN-9", "PLAN-1"),
-    "json": '{"kaiza_plan": 1, "plan_id": "PLAN-9", "status": "APPROVED"}',
-    "approved by a name": DRAFT.replace("approved_by: null", "approved_by: Ann"),
-    "empty": "",
-}
 
 ROOTS = ["plans/PLAN-1.md", "plans/PLAN-2.md", "plans/deep/x", "audit/audit-log.jsonl", "audit/x", ".kaiza/journal/x"]
 ROOTS += ["kaiza.toml", ".kaiza/objects/00/x", ".kaiza", "plans", "audit"]
@@ -200,15 +137,6 @@ def test_no_protected_path_can_be_changed_through_a_link(begun, workspace, scene
     assert len([each for each in records(workspace) if each["outcome"] == "error"]) == len(found)
 
 
-def test_a_hard_link_to_a_plan_is_not_written_through(begun, workspace, scene):
-    os.link(workspace / "plans" / "PLAN-1.md", workspace / "src" / "innocent")
-    before = (workspace / "plans" / "PLAN-1.md").read_bytes()
-    asked = {"path": "src/innocent", "content": "x", "expected_hash": sha(before), "plan_hash": scene}
-
-    assert begun.call("write_file", asked).envelope["error_code"] == "FILE_WRITE_FAILED"
-    assert (workspace / "plans" / "PLAN-1.md").read_bytes() == before
-
-
 def test_a_plan_can_unlock_agent_instructions_by_name_but_no_governing_file(begun, workspace, scene):
     shutil.rmtree(workspace / ".git")
     unlocks = ', unlock: ["AGENTS.md", ".claude/settings.json"]}'
@@ -228,43 +156,6 @@ def test_a_plan_can_unlock_agent_instructions_by_name_but_no_governing_file(begu
     assert refused["error_code"] == "PLAN_ENFORCEMENT_FAILED"
 
 
-@pytest.fixture
-def planner(app):
-    app.call("begin_session", {"role": "ANTIGRAVITY"})
-    return app
-
-
-@pytest.mark.parametrize("spelling", [*APPROVED, *WHOLE])
-def test_no_spelling_of_an_approved_status_can_be_saved_and_attempts_are_recorded(planner, workspace, spelling):
-    content = draft_with(APPROVED[spelling]) if spelling in APPROVED else WHOLE[spelling]
-    outcome = planner.call("save_plan", {"plan_id": "PLAN-9", "content": content})
-    (last,) = records(workspace)[1:]
-
-    assert outcome.envelope["error_code"] == "PLAN_ENFORCEMENT_FAILED"
-    assert os.listdir(workspace / "plans") == []
-    assert (last["tool_name"], last["error_code"]) == ("save_plan", "PLAN_ENFORCEMENT_FAILED")
-    assert "APPROVED" not in str(last["cause"])
-
-
-@pytest.mark.parametrize("name", ["../PLAN-9", "PLAN-9.md", "plan-9", "PLAN-9/../../x", "", "PLAN 9", "PLAN-\u0417"])
-def test_no_plan_id_can_direct_a_draft_elsewhere(planner, workspace, name):
-    before = sorted(os.listdir(workspace))
-    outcome = planner.call("save_plan", {"plan_id": name, "content": DRAFT})
-
-    assert outcome.envelope is not None
-    assert os.listdir(workspace / "plans") == []
-    assert sorted(os.listdir(workspace)) == before
-    assert records(workspace)[-1]["error_code"] == outcome.envelope["error_code"]
-
-
-def test_an_approved_plan_is_not_replaced_by_a_draft(planner, workspace):
-    approved = plan(workspace, "PLAN-9")
-    outcome = planner.call("save_plan", {"plan_id": "PLAN-9", "content": DRAFT})
-
-    assert outcome.envelope["error_code"] == "FILE_ALREADY_EXISTS"
-    assert sha((workspace / "plans/PLAN-9.md").read_bytes()) == approved
-
-
 def test_an_undo_does_not_write_through_a_link_to_a_plan(begun, workspace, scene):
     made = begun.call("write_file", {"path": "src/new", "content": "x", "plan_hash": scene}).output["request_id"]
     (workspace / "src" / "new").unlink()
@@ -273,48 +164,4 @@ def test_an_undo_does_not_write_through_a_link_to_a_plan(begun, workspace, scene
     output = begun.call("undo_changes", {"request_ids": [made], "plan_hash": scene}).output
 
     assert (output["changes"], [each["path"] for each in output["kept"]]) == ([], ["src/new"])
-    assert manifest(workspace) == before
-
-
-def folded_name(name):
-    """What a reader or a case-folding file system may take a name for, computed without Kaiza's own rules."""
-    bare = "".join(each for each in unicodedata.normalize("NFKC", name) if unicodedata.category(each) != "Cf")
-    return bare.replace("\ufe0f", "").replace("\u034f", "").casefold().rstrip(". ")
-
-
-def disguise(path, dice):
-    """The path in random case and width, with invisible characters."""
-    invisible = ["\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad", "\u034f", "\ufe0f"]
-    for letter in path:
-        wide = chr(ord(letter) + 0xFEE0) if "!" <= letter <= "~" and letter != "/" else letter
-        yield dice.choice([letter, letter, letter.upper(), wide])
-        if dice.random() < 0.05:
-            yield dice.choice(invisible)
-    yield dice.choice(["", "", ".", " ", "\u3000", "/.", "//"])
-
-
-@pytest.mark.long
-def test_no_random_disguise_of_a_protected_path_can_be_changed(begun, workspace, scene):
-    dice = random.Random(4)
-    before = {path: content for path, content in manifest(workspace).items() if isinstance(content, bytes)}
-    governed = {name for path in [*ROOTS, *ANYWHERE, *AGENT_FILES] for name in path.casefold().split("/")[:1]} - {"src"}
-    for _ in range(5000 if LONG else 150):
-        path = "".join(disguise(dice.choice([*ROOTS, *ANYWHERE, *AGENT_FILES]), dice))
-        begun.call("write_file", {"path": path, "content": "ours\n", "plan_hash": scene})
-        next(iter(begun.services.workspaces.values())).audit_state.locks.clear()
-    after = {path: content for path, content in manifest(workspace).items() if isinstance(content, bytes)}
-    created = [Path(path).relative_to(workspace).parts for path in after.keys() - before.keys()]
-
-    assert {path: after.get(path) for path in before} == before
-    assert [parts for parts in created if parts[0] != ".kaiza" and folded_name(parts[0]) in governed] == []
-
-
-def test_protected_paths_are_refused_over_the_wire_and_for_every_process(workspace, scene):
-    before = manifest(workspace)
-    agents = [Agent(workspace) for _ in range(2)]
-    codes = [agent.write(path, scene) for agent in agents for path in ("plans/X.md", ".git/hooks/pre-commit")]
-    for agent in agents:
-        agent.close()
-
-    assert codes == ["POLICY_VIOLATION", "SESSION_LOCKED", "SESSION_LOCKED", "SESSION_LOCKED"]
     assert manifest(workspace) == before

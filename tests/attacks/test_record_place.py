@@ -147,31 +147,6 @@ def test_a_restarted_server_serves_the_directory_that_replaced_the_workspace(ser
     assert change == "ok"
 
 
-def test_a_workspace_replaced_before_the_first_call_is_not_served(workspace):
-    plan(workspace)
-    app = App([os.path.realpath(workspace)])
-    old = workspace.rename(workspace.parent / "old")
-    shutil.copytree(old, workspace)
-    refused = app.call("begin_session", {"role": "WINDSURF"}).envelope
-    app.close()
-
-    assert (refused["error_code"], refused["cause"]["reason"]) == ("AUDIT_LOG_FAILED", "root_replaced")
-    assert records(workspace) == []
-
-
-def test_an_open_session_gets_no_answer_if_audit_is_gone_before_the_first_call(workspace):
-    (workspace / "a.txt").write_text("mine\n")
-    app = App([os.path.realpath(workspace)])
-    session = app.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
-    app.close()
-    restarted = App([os.path.realpath(workspace)])
-    move_away(workspace)
-    read = error_code_of(restarted, "read_file", path="a.txt", session_id=session)
-    restarted.close()
-
-    assert read == "AUDIT_LOG_FAILED"
-
-
 def test_a_transient_error_of_stat_on_audit_is_not_damage(served, workspace, monkeypatch):
     app, plan_hash = served
     stat = os.stat

@@ -13,9 +13,6 @@ from scenes import write_adopted_settings
 from kaiza.domain.paths import protected_names
 from kaiza.domain.paths.rel_path import parse
 from kaiza.queries.review_contents import WorkspaceContents
-from kaiza.store.files import linked_secrets
-from kaiza.store.files.confined_root import ConfinedRoot
-from kaiza.store.files.linked_secrets import LinkedSecrets
 
 TOKEN = "ghp-token-of-nobody-1234567890"
 SECRET = f"TOKEN={TOKEN}\n".encode()
@@ -230,19 +227,6 @@ def test_work_trees_in_a_bare_repository_and_ordinary_directories_are_readable(b
     assert begun.call("read_file", {"path": "bare/work/config/a.py"}).envelope is None
 
 
-@pytest.mark.parametrize(
-    "name", [".gitmodules", ".lfsconfig", ".gitconfig", "service-account.json", "deploy/sa-key.json"]
-)
-def test_files_that_hold_credentials_are_not_searched_either(begun, workspace, name):
-    (workspace / name).parent.mkdir(exist_ok=True)
-    (workspace / name).write_bytes(SECRET)
-    text, refused = told(begun, ways_of_reading(workspace, name))
-
-    assert refused == {"READ_PROTECTED"}
-    assert begun.call("search_text", {"query": "TOKEN"}).output["items"] == []
-    assert_tells_nothing(text)
-
-
 SECRETS = [".env", "deep/er/id_rsa", ".git/config", ".kaiza/x", "vault/a.pem"]
 
 
@@ -329,21 +313,3 @@ def test_a_link_that_a_person_exempts_is_readable(make_app, workspace):
     app.call("begin_session", {"role": "WINDSURF"})
 
     assert app.call("read_file", {"path": "notes.txt"}).envelope is None
-
-
-def test_the_tree_is_walked_once_for_many_linked_files_and_never_for_others(workspace, monkeypatch):
-    for number in range(50):
-        (workspace / f"{number}").write_text("1\n")
-        os.link(workspace / f"{number}", workspace / f"{number}.again")
-    (workspace / "lone").write_text("1\n")
-    searches = []
-    search = LinkedSecrets._search
-    monkeypatch.setattr(linked_secrets, "_TICK_NS", 0)
-    monkeypatch.setattr(LinkedSecrets, "_search", lambda self: (searches.append(1), search(self))[1])
-    with ConfinedRoot(str(workspace)) as files:
-        linked = LinkedSecrets(files, protected_names.is_unreadable)
-        lone = linked.has_secret_name((workspace / "lone").stat())
-        before = len(searches)
-        found = [linked.has_secret_name((workspace / f"{number}").stat()) for number in range(50)]
-
-    assert (lone, before, any(found), len(searches)) == (False, 0, False, 1)

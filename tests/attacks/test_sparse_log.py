@@ -112,19 +112,3 @@ def test_the_other_verifier_agrees(root):
 
     assert (theirs["verdict"], theirs["records"]) == (found.verdict, found.records)
     assert theirs["first_fault"] == {"seq": found.first_fault.seq, "why": found.first_fault.why}
-
-
-def test_data_is_found_around_holes(tmp_path):
-    path = tmp_path / "sparse"
-    with path.open("wb") as file:
-        file.write(b"a" * 4096)
-        file.truncate(1 << 40)
-        file.seek(1 << 39)
-        file.write(b"b" * 4096)
-    with path.open("rb") as file:
-        fd = file.fileno()
-        found = [byte_io.next_data(fd, at, 1 << 40) for at in (0, 4096, 1 << 39, (1 << 39) + 4096)]
-        ends = [byte_io.last_data_end(fd, at) for at in (1 << 40, 1 << 39, (1 << 39) + 10, 4096, 10, 0)]
-
-    assert found == [0, 1 << 39, 1 << 39, 1 << 40]
-    assert ends == [(1 << 39) + 4096, 4096, (1 << 39) + 10, 4096, 10, 0]

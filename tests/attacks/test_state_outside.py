@@ -29,132 +29,52 @@ def run(root, *arguments, **environment):
     )  # fmt: skip
 
 
-def state_in_the_root(root, tmp_path):
-    return {"XDG_STATE_HOME": str(root / "state")}
+# Links to make, each to its target; and the environment.
+LAYOUTS = {
+    "state in the root": ({}, {"XDG_STATE_HOME": "{root}/state"}),
+    "root would hold the state directory": ({"kaiza": "{root}"}, {"XDG_STATE_HOME": "{tmp}"}),
+    "link into the root": ({"link": "{root}/deep"}, {"XDG_STATE_HOME": "{tmp}/link"}),
+    "link of Kaiza's directory": ({"other/kaiza": "{root}"}, {"XDG_STATE_HOME": "{tmp}/other"}),
+    "link of the state directory": ({"{state}": "{root}/deep"}, {}),
+    "link of the state directory to the root": ({"{state}": "{root}"}, {}),
+    "root is the home": ({}, {"XDG_STATE_HOME": None, "HOME": "{root}"}),
+    "relative setting, and root is the home": ({}, {"XDG_STATE_HOME": "../state", "HOME": "{root}"}),
+    "configuration in the root": ({}, {"XDG_CONFIG_HOME": "{root}/configuration"}),
+    "link of the configuration": ({"config/kaiza": "{root}/deep"}, {"XDG_CONFIG_HOME": "{tmp}/config"}),
+    "configuration is in the home": ({}, {"XDG_CONFIG_HOME": None, "HOME": "{root}"}),
+    "both are in the home": ({}, {"XDG_CONFIG_HOME": None, "XDG_STATE_HOME": None, "HOME": "{root}"}),
+}
 
 
-def state_is_the_root(root, tmp_path):
-    """The root is the directory that would hold this workspace's state directory."""
-    (tmp_path / "kaiza").symlink_to(root)
-    return {"XDG_STATE_HOME": str(tmp_path)}
-
-
-def link_into_the_root(root, tmp_path):
-    (tmp_path / "link").symlink_to(root / "deep")
-    (root / "deep").mkdir()
-    return {"XDG_STATE_HOME": str(tmp_path / "link")}
-
-
-def dangling_link_into_the_root(root, tmp_path):
-    (tmp_path / "link").symlink_to(root / "not-there-yet")
-    return {"XDG_STATE_HOME": str(tmp_path / "link")}
-
-
-def link_of_kaiza_directory(root, tmp_path):
-    (tmp_path / "state").mkdir()
-    (tmp_path / "state/kaiza").symlink_to(root)
-    return {"XDG_STATE_HOME": str(tmp_path / "state")}
-
-
-def link_of_state_directory(root, tmp_path):
-    directory = state_dir.path_of(str(root))
-    directory.parent.mkdir(parents=True)
-    directory.symlink_to(root / "deep")
-    return {}
-
-
-def link_of_state_directory_to_the_root(root, tmp_path):
-    directory = state_dir.path_of(str(root))
-    directory.parent.mkdir(parents=True)
-    directory.symlink_to(root)
-    return {}
-
-
-def root_is_the_home(root, tmp_path):
-    return {"XDG_STATE_HOME": None, "HOME": str(root)}
-
-
-def configuration_in_the_root(root, tmp_path):
-    return {"XDG_CONFIG_HOME": str(root / "configuration")}
-
-
-def link_of_configuration_into_the_root(root, tmp_path):
-    (tmp_path / "configuration").mkdir()
-    (tmp_path / "configuration/kaiza").symlink_to(root / "deep")
-    return {"XDG_CONFIG_HOME": str(tmp_path / "configuration")}
-
-
-def configuration_is_in_the_home(root, tmp_path):
-    return {"XDG_CONFIG_HOME": None, "HOME": str(root)}
-
-
-def both_are_in_the_home(root, tmp_path):
-    return {"XDG_CONFIG_HOME": None, "XDG_STATE_HOME": None, "HOME": str(root)}
-
-
-def relative_setting_and_root_is_the_home(root, tmp_path):
-    return {"XDG_STATE_HOME": "../state", "HOME": str(root)}
-
-
-CONFIGURATION_LAYOUTS = [
-    configuration_in_the_root,
-    link_of_configuration_into_the_root,
-    configuration_is_in_the_home,
-    both_are_in_the_home,
-]
-LAYOUTS = [
-    state_in_the_root,
-    state_is_the_root,
-    link_into_the_root,
-    dangling_link_into_the_root,
-    link_of_kaiza_directory,
-    link_of_state_directory,
-    root_is_the_home,
-    relative_setting_and_root_is_the_home,
-    link_of_state_directory_to_the_root,
-    *CONFIGURATION_LAYOUTS,
-]
-
-
-@pytest.fixture(params=LAYOUTS, ids=lambda layout: layout.__name__)
+@pytest.fixture(params=LAYOUTS.values(), ids=LAYOUTS)
 def inside(request, root, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return request.param(root, tmp_path)
+    places = {"root": root, "tmp": tmp_path, "state": state_dir.path_of(str(root))}
+    links, environment = request.param
+    for link, target in links.items():
+        path = tmp_path / link.format(**places)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(target.format(**places))
+    return {name: value and value.format(**places) for name, value in environment.items()}
 
 
-@pytest.mark.parametrize("settings", [True, False], ids=["settings", "none"])
-def test_a_server_whose_state_is_inside_the_workspace_does_not_start_and_prints_the_fix(root, inside, settings):
-    if settings:
-        (root / "kaiza.toml").write_text("")
+def test_a_server_whose_state_is_inside_the_workspace_does_not_start_and_prints_the_fix_that_works(root, inside):
     ended = run(root, "serve", "--workspace", str(root), **inside)
     envelope = json.loads(ended.stderr)
-
-    assert (ended.returncode, ended.stdout) == (3, b"")
-    assert envelope["error_code"] == "BOOTSTRAP_FAILURE"
-    assert "export XDG_" in envelope["human_message"]
-    assert str(root) not in ended.stderr.decode()
-
-
-def test_the_printed_fix_works(root, inside):
-    ended = run(root, "serve", "--workspace", str(root), **inside)
-    line = re.search(r"export XDG_.*", json.loads(ended.stderr)["human_message"])[0]
+    doctor = run(root, "doctor", "--json", **inside)
+    places = [check for check in json.loads(doctor.stdout)["checks"] if check["check"] in ("state", "configuration")]
+    line = re.search(r"export XDG_.*", envelope["human_message"])[0]
     env = {name: value for name, value in {**os.environ, **inside}.items() if value is not None}
     again = subprocess.run(
         ["sh", "-c", f'{line}; exec "$0" -m kaiza serve --workspace "$1"', sys.executable, root],
         input=b"", capture_output=True, check=False, env=env, timeout=60,
     )  # fmt: skip
 
-    assert (again.returncode, again.stderr) == (0, b"")
-
-
-def test_doctor_reports_the_problem_with_the_same_fix(root, inside):
-    served = json.loads(run(root, "serve", "--workspace", str(root), **inside).stderr)
-    doctor = run(root, "doctor", "--json", **inside)
-    places = [check for check in json.loads(doctor.stdout)["checks"] if check["check"] in ("state", "configuration")]
-    todos = [check["todo"] for check in places if check["verdict"] == "problem"]
-
+    assert (ended.returncode, ended.stdout, envelope["error_code"]) == (3, b"", "BOOTSTRAP_FAILURE")
+    assert str(root) not in ended.stderr.decode()
     assert doctor.returncode == 1
-    assert set(todos) == {served["human_message"]}
+    assert {check["todo"] for check in places if check["verdict"] == "problem"} == {envelope["human_message"]}
+    assert (again.returncode, again.stderr) == (0, b"")
 
 
 def test_the_state_of_one_workspace_must_not_be_inside_another(root, tmp_path):

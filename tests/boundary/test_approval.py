@@ -1,16 +1,14 @@
 """Approval, revocation, freeze and lock, tested with server processes: a decision holds in all of them at once."""
 
-import json
 import os
 import re
 import shutil
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
-from agents import Agent, edit, hash_of, person, plan, sha, word
+from agents import Agent, LocalAgent, edit, hash_of, person, plan, sha, word
 from scenes import make_ready, records
 
 from kaiza.clock import current_timestamp
@@ -89,25 +87,6 @@ def test_a_revoked_plan_is_refused_from_the_next_call(agent, workspace, how):
         each.write("src/2", each_hash) for each in (first_agent, other_agent) for each_hash in (approved, revoked)
     ] == ["PLAN_NOT_APPROVED"] * 4
     assert not (workspace / "src/2").exists()
-
-
-def test_restoring_the_old_bytes_of_a_revoked_plan_does_not_approve_it(agent, workspace):
-    plan(workspace, status="DRAFT")
-    executor = agent()
-    assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
-    approved, before = hash_of(workspace), (workspace / "plans/PLAN-1.md").read_bytes()
-    assert executor.write("src/1", approved) == "ok"
-    assert person(workspace, "plan", "revoke", "PLAN-1") == 0
-    (workspace / "plans/PLAN-1.md").write_bytes(before)
-
-    assert executor.write("src/2", approved) == "PLAN_NOT_APPROVED"
-    assert agent().write("src/2", approved) == "PLAN_NOT_APPROVED"
-
-
-def test_an_expired_plan_is_refused(agent, workspace):
-    expired = plan(workspace, more='expires: "2020-01-01T00:00:00Z"\n')
-
-    assert agent().write("src/1", expired) == "PLAN_NOT_APPROVED"
 
 
 def test_with_approval_by_command_an_edited_status_does_not_approve(agent, workspace):
@@ -270,16 +249,10 @@ def delete_untracked(workspace, what):
         git(workspace, "clean", "-fdxq")
 
 
-@pytest.mark.parametrize("ignored", [True, False])
 @pytest.mark.parametrize("what", ["snapshots", "kaiza's own", "git clean"])
 @pytest.mark.parametrize("stop", ["freeze", "lock", "limit", "revoked"])
-def test_deleting_snapshots_kaizas_directory_or_untracked_files_does_not_unlock_or_thaw(
-    agent, workspace, stop, what, ignored
-):
-    if what != "git clean" and not ignored:
-        return
-    if ignored:
-        (workspace / "audit/.gitignore").write_text("*\n!.gitignore\n")
+def test_deleting_snapshots_kaizas_directory_or_untracked_files_does_not_unlock_or_thaw(agent, workspace, stop, what):
+    (workspace / "audit/.gitignore").write_text("*\n!.gitignore\n")
     approved = plan(workspace, more="limits: {files: 1}\n")
     git(workspace, "init", "-q")
     git(workspace, "add", "-A")
@@ -312,51 +285,22 @@ def test_no_tool_on_the_wire_approves_unlocks_thaws_or_grants(agent, workspace):
     assert recorded == [(name, "TOOL_NOT_FOUND") for name in NAMES_OF_GRANTS]
 
 
-def test_decisions_of_a_person_are_recorded_with_their_name(agent, workspace):
-    plan(workspace, status="DRAFT")
-    executor = agent()
-    assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1", "--as", "Ann") == 0
-    executor.write("elsewhere", hash_of(workspace))
-    assert word(workspace, "unlock", "session", "unlock", "--as", "Ann") == 0
-    assert person(workspace, "freeze", "stop", "--as", "Ann") == 0
-    assert word(workspace, "thaw", "thaw", "--as", "Ann") == 0
-    assert person(workspace, "plan", "revoke", "PLAN-1", "--as", "Ann") == 0
-    decisions = [entry["detail"] for entry in records(workspace) if entry["kind"] == "person"]
-
-    assert [decision["action"] for decision in decisions] == ["approve", "unlock", "freeze", "thaw", "revoke"]
-    assert {decision["person"] for decision in decisions} == {"Ann"}
-    assert (
-        json.loads(
-            subprocess.run(
-                [sys.executable, "-m", "kaiza", "audit", "verify", "--json"],
-                cwd=workspace,
-                capture_output=True,
-                check=True,
-            ).stdout
-        )["verdict"]
-        == "intact"
-    )
-
-
 def violated_invariants(root):
     """The id of each invariant that an agent can violate, in a workspace of its own."""
     (make_ready(root) / ".env").write_text("TOKEN=1")
     limited = plan(root, more="limits: {files: 1}\n")
     other = plan(root, "PLAN-2")
-    executor = Agent(root)
+    executor = LocalAgent(root)
     arguments = {"path": "src/b", "content": "x\n"}
     assert executor.write("src/a", limited) == "ok"
-    envelopes = [
-        executor.call("read_file", path=".env"),
-        executor.call("write_file", **arguments, plan_hash=limited),
-    ]
+    envelopes = [executor.call("read_file", path=".env"), executor.call("write_file", **arguments, plan_hash=limited)]
     assert executor.write("src/c", other) == "ok"
     (root / "plans/PLAN-2.md").write_text((root / "plans/PLAN-2.md").read_text() + "More.\n")
     envelopes.append(executor.call("write_file", **arguments, plan_hash=other))
     assert person(root, "freeze", "stop") == 0
     envelopes.append(executor.call("write_file", **arguments, plan_hash=limited))
     executor.close()
-    executor = Agent(make_ready(root / "another"))
+    executor = LocalAgent(make_ready(root / "another"))
     plan_hash = plan(root / "another")
     envelopes.append(executor.call("write_file", path="AGENTS.md", content="x\n", plan_hash=plan_hash))
     executor.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from agents import edit, hash_of, person, plan, word
-from scenes import make_ready, put_plan, records, see_plans
+from scenes import make_ready, records, see_plans
 
 from kaiza.boundary.case import refresh_case
 from kaiza.domain.plans.approval import ApprovalEvidence
@@ -24,17 +24,6 @@ def run_git(root, *words):
     subprocess.run(
         ["git", "-c", "user.name=n", "-c", "user.email=e", *words], cwd=root, check=True, capture_output=True
     )
-
-
-@pytest.fixture
-def repository(workspace, monkeypatch):
-    """The workspace as a repository, with a draft in its first commit."""
-    monkeypatch.setenv("HOME", str(workspace.parent))
-    plan(workspace, status="DRAFT")
-    run_git(workspace, "init", "-q", "-b", "main")
-    run_git(workspace, "add", "plans")
-    run_git(workspace, "commit", "-qm", "draft")
-    return workspace
 
 
 @pytest.fixture
@@ -84,14 +73,6 @@ def test_a_word_edited_in_a_draft_that_was_seen_counts(workspace, write, how):
     assert write() == "ok"
 
 
-@needs_git
-def test_a_word_edited_in_a_draft_of_the_repository_counts(repository, write):
-    see_plans(repository)
-    approve_in_file(repository)
-
-    assert write() == "ok"
-
-
 @pytest.mark.parametrize("old", ["src/**", "# Why", "A plan"])
 def test_a_draft_approved_with_another_text_does_not_count(workspace, write, old):
     plan(workspace, status="DRAFT")
@@ -111,105 +92,6 @@ def test_a_plan_never_seen_as_a_draft_counts_once_a_person_approves_it_by_comman
     assert path_of(workspace).read_bytes() == content
     assert [entry["detail"]["action"] for entry in records(workspace) if entry["kind"] == "person"] == ["approve"]
     assert [entry["detail"]["how"] for entry in records(workspace) if entry["kind"] == "plan"] == ["command"]
-
-
-@needs_git
-def test_a_plan_that_arrives_approved_with_a_clone_does_not_count(repository, write):
-    approve_in_file(repository)
-    run_git(repository, "commit", "-qam", "approved")
-
-    assert write() == "git"
-
-
-@needs_git
-def test_checking_out_an_approved_copy_of_a_seen_draft_does_not_approve_it(repository, write):
-    run_git(repository, "checkout", "-qb", "pull-request")
-    approve_in_file(repository)
-    run_git(repository, "commit", "-qam", "approved")
-    run_git(repository, "checkout", "-q", "main")
-    see_plans(repository)
-    before = write()
-    run_git(repository, "checkout", "-q", "pull-request")
-    arrived = write()
-    # Its object is gone, but not what was decided at its first sight.
-    content = path_of(repository).read_bytes()
-    shutil.rmtree(repository / ".git")
-    path_of(repository).write_bytes(content)
-
-    assert (before, arrived, write()) == (None, "git", "git")
-    assert word(repository, "PLAN-1", "plan", "approve", "PLAN-1") == 0
-    assert write() == "ok"
-
-
-@needs_git
-@pytest.mark.parametrize("is_changed", [True, False])
-def test_an_edited_approval_survives_commit_branch_switch_stash_and_amend(repository, write, begun, is_changed):
-    see_plans(repository)
-    approve_in_file(repository)
-    approved = hash_of(repository)
-    if is_changed:  # sealed by a change, else by the first call that saw it
-        arguments = {"path": "src/sealed", "content": "x\n", "plan_hash": approved}
-        assert begun.call("write_file", arguments).envelope is None
-    results = [write()]
-    run_git(repository, "stash")
-    results.append(write())
-    run_git(repository, "stash", "pop")
-    results.append(write())
-    run_git(repository, "commit", "-qam", "approved")
-    results.append(write())
-    run_git(repository, "checkout", "-q", "HEAD~1")
-    run_git(repository, "checkout", "-q", "main")
-    run_git(repository, "commit", "-q", "--amend", "-m", "again")
-    results.append(write())
-
-    assert results == ["ok", "PLAN_CHANGED_AFTER_APPROVAL", "ok", "ok", "ok"]
-    assert hash_of(repository) == approved
-
-
-@needs_git
-def test_a_git_that_fails_counts_as_having_brought_the_plan(repository, write, monkeypatch):
-    see_plans(repository)
-    monkeypatch.setattr(git, "run", lambda *_words, **_options: None)
-    approve_in_file(repository)
-
-    assert write() == "git"
-
-
-@needs_git
-@pytest.mark.parametrize("status", ["REVOKED", "REJECTED", "DONE", "DRAFT"])
-def test_a_plan_withdrawn_by_editing_stays_so_until_a_person_approves_it(repository, write, status):
-    see_plans(repository)
-    approve_in_file(repository)
-    approved = write()
-    run_git(repository, "commit", "-qam", "approved")
-    edit(repository, "status: APPROVED", f"status: {status}")
-    withdrawn = write()
-    run_git(repository, "checkout", "--", "plans")
-    restored = write()
-    assert word(repository, "PLAN-1", "plan", "approve", "PLAN-1") == 0
-
-    assert (approved, withdrawn, restored) == ("ok", "PLAN_CHANGED_AFTER_APPROVAL", "PLAN_WITHDRAWN")
-    assert write() == "ok"
-
-
-@needs_git
-def test_a_withdrawal_by_a_commit_on_top_of_the_approval_holds_on_every_branch(repository, write):
-    see_plans(repository)
-    approve_in_file(repository)
-    approved = write()
-    run_git(repository, "commit", "-qam", "approved")
-    run_git(repository, "checkout", "-qb", "done")
-    content = path_of(repository).read_text().replace("status: APPROVED", "status: DONE")
-    blob = subprocess.run(
-        ["git", "hash-object", "-w", "--stdin"], cwd=repository, input=content.encode(), capture_output=True, check=True
-    )
-    run_git(repository, "update-index", "--cacheinfo", f"100644,{blob.stdout.decode().strip()},plans/PLAN-1.md")
-    run_git(repository, "commit", "-qm", "done")
-    run_git(repository, "checkout", "--", "plans")
-    done = write()
-    run_git(repository, "checkout", "-q", "main")
-
-    assert (approved, done, write()) == ("ok", "PLAN_CHANGED_AFTER_APPROVAL", "PLAN_WITHDRAWN")
 
 
 @pytest.mark.parametrize("between", ["missing", "unreadable"])
@@ -281,15 +163,6 @@ scope: {{create: ["src/**"]}}
 """
 
 
-def test_a_look_of_the_server_sees_a_draft_that_no_call_reads(begun, workspace, write):
-    (opened,) = begun.services.workspaces.values()
-    path_of(workspace).write_text(plan_text("DRAFT"))
-    opened.look_at_plans()
-    path_of(workspace).write_text(plan_text("APPROVED"))
-
-    assert write() == "ok"
-
-
 @pytest.mark.parametrize(
     "words", [["plan", "list"], ["plan", "show", "PLAN-1"], ["status"], ["doctor"], ["plan", "lint"]]
 )
@@ -323,17 +196,6 @@ def test_a_draft_written_by_plan_new_may_be_approved_in_an_editor(begun, workspa
     assert opened.plan_evidence(opened.plans.read("PLAN-1")).edited_here
 
 
-def test_the_example_plan_of_init_may_be_approved_in_an_editor(make_app, tmp_path):
-    root = tmp_path / "new"
-    root.mkdir()
-    assert person(root, "init", "--yes") == 0
-    path = root / "plans/PLAN-0001-example.md"
-    path.write_text(path.read_text().replace("status: DRAFT", "status: APPROVED", 1))
-    (opened,) = make_app(root).services.workspaces.values()
-
-    assert opened.plan_evidence(opened.plans.read(path.stem)).edited_here
-
-
 def test_evidence_of_earlier_bytes_is_not_used_for_those_at_the_intent(begun, workspace):
     (opened,) = begun.services.workspaces.values()
     plan(workspace)
@@ -348,15 +210,6 @@ def test_evidence_of_earlier_bytes_is_not_used_for_those_at_the_intent(begun, wo
 
     assert (same.merged_ref, same.signer, same.edited_here) == ("refs/heads/main", "ann", True)
     assert (other.merged_ref, other.signer, other.edited_here) == (None, None, False)
-
-
-def test_several_plans_are_approved_one_after_the_other(workspace, write):
-    put_plan(path_of(workspace), plan_text("DRAFT"))
-    put_plan(path_of(workspace, "PLAN-2"), plan_text("DRAFT").replace("PLAN-1", "PLAN-2"))
-    status = word(workspace, "PLAN-2", "plan", "approve", "PLAN-2", "PLAN-9")
-
-    assert status == 1
-    assert (write(), write("PLAN-2")) == (None, "ok")
 
 
 @needs_git

@@ -11,7 +11,6 @@ import time
 import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 from agents import plan
@@ -25,7 +24,6 @@ from kaiza.domain import error_codes, error_envelope
 from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
 from kaiza.domain.tool_card import ToolOffer
-from kaiza.store.audit.log import AuditLog
 from kaiza.store.documents import workspace_template
 from kaiza.tools.registry import AGENT_TOOLS
 
@@ -62,16 +60,32 @@ FAULTS = {
 }
 
 
-@pytest.mark.rows(
-    "S3-14", "S1-1", "S1-2", "S1-3", "S1-54", "S1-55", "S1-60", "S1-73", "S1-74", "S1-76", "S1-98", "S1-100", "S2-26"
-)
-@pytest.mark.parametrize(("kind", "code"), FAULTS.items())
-def test_an_exception_in_a_tool_becomes_an_envelope_with_a_stable_code(begun, kind, code):
-    envelopes = [failing(begun, "debug_fault", {"kind": kind}) for _ in range(3)]
+CAUSES = {
+    "oserror": {"message": "Permission denied", "code": 13, "name": "PermissionError"},
+    "str": {"type": "str"},
+    "object": {"type": "dict"},
+}
 
+
+@pytest.mark.rows(
+    "S3-14", "S1-1", "S1-2", "S1-3", "S1-6", "S1-12", "S1-15", "S1-19", "S1-54", "S1-55", "S1-60", "S1-64"
+)
+@pytest.mark.rows("S1-66", "S1-73", "S1-74", "S1-75", "S1-76", "S1-77", "S1-78", "S1-79", "S1-80", "S1-82", "S1-83")
+@pytest.mark.rows("S1-97", "S1-98", "S1-100", "S2-26")
+@pytest.mark.parametrize(("kind", "code"), FAULTS.items())
+def test_an_exception_in_a_tool_becomes_an_envelope_with_a_stable_code_and_one_record(begun, workspace, kind, code):
+    before = len(records(workspace))
+    envelopes = [failing(begun, "debug_fault", {"kind": kind}) for _ in range(3)]
+    written = records(workspace)[before:]
+
+    assert code in error_codes.SYSTEM_ERROR_CODES
     assert [envelope["error_code"] for envelope in envelopes] == [code] * 3
     assert all(tuple(envelope) == error_envelope.KEYS for envelope in envelopes)
     assert json.loads(json.dumps(envelopes[0], allow_nan=False)) == envelopes[0]
+    assert [{key: record[key] for key in error_envelope.KEYS} for record in written] == envelopes
+    assert {(record["kind"], record["outcome"]) for record in written} == {("call", "error")}
+    assert envelopes[0]["invariant_id"] == ("MANDATORY_DIAGNOSTICS" if kind == "invariant" else None)
+    assert envelopes[0]["cause"] == CAUSES.get(kind, envelopes[0]["cause"])
 
 
 @pytest.mark.rows("S1-72")
@@ -92,38 +106,6 @@ def test_an_exception_in_any_tool_becomes_one_envelope_and_one_record(workspace,
 
     assert (envelope["error_code"], envelope["tool_name"]) == ("UNKNOWN_TOOL_FAILURE", name)
     assert {key: records(workspace)[-1][key] for key in error_envelope.KEYS} == envelope
-
-
-@pytest.mark.rows("S1-64", "S1-66", "S1-75", "S1-77", "S1-78", "S1-79", "S1-82", "S1-83", "S1-97")
-@pytest.mark.parametrize("kind", FAULTS)
-def test_a_failed_call_has_one_record_equal_to_its_envelope(begun, workspace, kind):
-    before = len(records(workspace))
-    envelope = failing(begun, "debug_fault", {"kind": kind})
-    written = records(workspace)
-
-    assert len(written) == before + 1
-    assert {key: written[-1][key] for key in error_envelope.KEYS} == envelope
-    assert (written[-1]["kind"], written[-1]["outcome"]) == ("call", "error")
-
-
-@pytest.mark.rows("S1-12", "S1-80")
-def test_the_id_of_a_violated_invariant_is_in_envelope_and_record(begun, workspace):
-    envelope = failing(begun, "debug_fault", {"kind": "invariant"})
-
-    assert envelope["invariant_id"] == "MANDATORY_DIAGNOSTICS"
-    assert records(workspace)[-1]["invariant_id"] == "MANDATORY_DIAGNOSTICS"
-
-
-@pytest.mark.rows("S1-15")
-def test_the_cause_of_an_exception_has_message_code_and_name_without_paths(begun):
-    envelope = failing(begun, "debug_fault", {"kind": "oserror"})
-
-    assert envelope["cause"] == {"message": "Permission denied", "code": 13, "name": "PermissionError"}
-
-
-@pytest.mark.parametrize(("kind", "type_name"), [("str", "str"), ("object", "dict")])
-def test_an_answer_of_the_wrong_type_is_reported_by_its_type(begun, kind, type_name):
-    assert failing(begun, "debug_fault", {"kind": kind})["cause"] == {"type": type_name}
 
 
 @pytest.mark.rows("S1-13", "S1-14", "S1-81", "S1-95")
@@ -232,21 +214,26 @@ def test_arguments_that_are_not_an_object_are_refused_and_recorded(begun, worksp
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code"),
+    ("tool", "arguments", "code"),
     [
-        pytest.param({}, "MISSING_REQUIRED_FIELD", marks=pytest.mark.rows("S1-27")),
-        pytest.param({"path": 5}, "INVALID_INPUT_TYPE", marks=pytest.mark.rows("S1-24")),
-        pytest.param({"path": ""}, "INVALID_INPUT_VALUE", marks=pytest.mark.rows("S1-26")),
-        ({"path": "a", "zzz": 1}, "INVALID_INPUT_VALUE"),
-        ({"path": "a", "max_lines": 5001}, "INVALID_INPUT_VALUE"),
-        ({"path": "a", "max_lines": "5"}, "INVALID_INPUT_TYPE"),
-        ({"path": "a", "max_lines": 5.0}, "INVALID_INPUT_TYPE"),
-        ({"path": "a", "max_lines": True}, "INVALID_INPUT_TYPE"),
-        ({"max_lines": "5", "zzz": 1}, "MISSING_REQUIRED_FIELD"),
+        pytest.param(
+            *("read_location", {"uri": "a.py", "position": {"line": 0, "character": 0}}, "INVALID_INPUT_FORMAT"),
+            marks=pytest.mark.rows("S1-25", "S2-16"),
+        ),
+        ("write_file", {"path": "a", "content": "", "plan_hash": "not a hash"}, "INVALID_INPUT_FORMAT"),
+        pytest.param("read_file", {}, "MISSING_REQUIRED_FIELD", marks=pytest.mark.rows("S1-27")),
+        pytest.param("read_file", {"path": 5}, "INVALID_INPUT_TYPE", marks=pytest.mark.rows("S1-24")),
+        pytest.param("read_file", {"path": ""}, "INVALID_INPUT_VALUE", marks=pytest.mark.rows("S1-26")),
+        ("read_file", {"path": "a", "zzz": 1}, "INVALID_INPUT_VALUE"),
+        ("read_file", {"path": "a", "max_lines": 5001}, "INVALID_INPUT_VALUE"),
+        ("read_file", {"path": "a", "max_lines": "5"}, "INVALID_INPUT_TYPE"),
+        ("read_file", {"path": "a", "max_lines": 5.0}, "INVALID_INPUT_TYPE"),
+        ("read_file", {"path": "a", "max_lines": True}, "INVALID_INPUT_TYPE"),
+        ("read_file", {"max_lines": "5", "zzz": 1}, "MISSING_REQUIRED_FIELD"),
     ],
 )
-def test_arguments_are_not_coerced_and_the_most_important_fault_sets_the_code(begun, arguments, code):
-    assert failing(begun, "read_file", arguments)["error_code"] == code
+def test_arguments_are_not_coerced_and_the_most_important_fault_sets_the_code(begun, tool, arguments, code):
+    assert failing(begun, tool, arguments)["error_code"] == code
 
 
 def test_all_errors_are_reported_at_once(begun):
@@ -257,20 +244,6 @@ def test_all_errors_are_reported_at_once(begun):
         ("max_lines", "INVALID_INPUT_TYPE"),
         ("zzz", "INVALID_INPUT_VALUE"),
     }
-
-
-@pytest.mark.rows("S1-25", "S2-16")
-def test_a_malformed_uri_is_a_format_error(begun):
-    arguments = {"uri": "a.py", "position": {"line": 0, "character": 0}}
-
-    assert failing(begun, "read_location", arguments)["error_code"] == "INVALID_INPUT_FORMAT"
-
-
-@pytest.mark.rows("S1-25")
-def test_a_text_that_does_not_match_the_pattern_of_its_schema_is_a_format_error(begun):
-    arguments = {"path": "a", "content": "", "plan_hash": "not a hash"}
-
-    assert failing(begun, "write_file", arguments)["error_code"] == "INVALID_INPUT_FORMAT"
 
 
 @pytest.mark.parametrize(
@@ -300,17 +273,6 @@ def test_an_unreadable_path_is_refused_with_its_code(begun, workspace, tool, pat
 
     assert envelope["error_code"] == code
     assert envelope["invariant_id"] == ("READ_PROTECTED" if code == "POLICY_VIOLATION" else None)
-
-
-@pytest.mark.rows("S1-7")
-@pytest.mark.parametrize("path", ["a\0b", "../x", "/etc/passwd", "missing", "plans", ".env"])
-def test_error_messages_contain_no_absolute_path(begun, workspace, path):
-    (workspace / ".env").write_text("")
-    envelope = failing(begun, "read_file", {"path": path})
-
-    assert str(workspace) not in json.dumps(envelope["human_message"])
-    assert "Traceback" not in envelope["human_message"]
-    assert envelope["human_message"].endswith(".")
 
 
 CALLS_WITH_PATHS_OUTSIDE = [
@@ -358,20 +320,14 @@ def test_a_role_is_named_by_its_word_or_its_name_and_is_executor_if_none_is(app,
     assert failing(app, "read_file", {"path": "missing"})["role"] == name
 
 
-def test_a_server_bound_to_the_planner_takes_its_word_and_begins_its_sessions_if_no_role_is_named(make_app, workspace):
+@pytest.mark.rows("S1-30")
+def test_a_server_bound_to_a_role_refuses_sessions_of_the_other_role(make_app, workspace):
+    other = make_app(workspace).call("begin_session", {"role": "WINDSURF"}).output["session_id"]
     bound = make_app(workspace, bound_role="ANTIGRAVITY")
 
     assert [bound.call("begin_session", each).output["role"] for each in ({"role": "planner"}, {})] == ["planner"] * 2
-    assert failing(bound, "begin_session", {"role": "executor"})["error_code"] == "ROLE_MISMATCH"
-
-
-@pytest.mark.rows("S1-30")
-def test_a_server_bound_to_a_role_refuses_sessions_of_the_other_role(make_app, workspace):
-    unbound = make_app(workspace)
-    other = unbound.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
-    bound = make_app(workspace, bound_role="ANTIGRAVITY")
-
-    assert failing(bound, "begin_session", {"role": "WINDSURF"})["error_code"] == "ROLE_MISMATCH"
+    for role in ("executor", "WINDSURF"):
+        assert failing(bound, "begin_session", {"role": role})["error_code"] == "ROLE_MISMATCH"
     assert failing(bound, "read_file", {"path": "x", "session_id": other})["error_code"] == "ROLE_MISMATCH"
 
 
@@ -465,16 +421,6 @@ def test_failing_calls_in_a_workspace_without_a_log_directory_are_recorded(make_
     assert (workspace / "audit/.gitignore").read_bytes() == workspace_template.GITIGNORE_CONTENT
 
 
-@pytest.mark.parametrize("earlier", [[], ["read_file"]])
-def test_a_session_begins_in_a_workspace_without_a_log_directory(make_app, workspace, earlier):
-    (workspace / "audit").rmdir()
-    app = make_app(workspace)
-    for tool in earlier:
-        failing(app, tool, {"path": "x"})
-
-    assert app.call("begin_session", {"role": "WINDSURF"}).output["session_id"] == records(workspace)[-1]["session_id"]
-
-
 @pytest.mark.rows("S1-77")
 def test_calls_are_recorded_and_the_log_is_damaged_where_its_directory_was_deleted(make_app, workspace):
     first = make_app(workspace)
@@ -500,13 +446,6 @@ def test_a_call_without_a_session_is_recorded_in_the_first_workspace_with_a_log(
     assert list(bare.iterdir()) == []
 
 
-def test_serving_a_workspace_without_a_log_directory_creates_none(make_app, workspace):
-    (workspace / "audit").rmdir()
-    make_app(workspace).close()
-
-    assert [path.name for path in workspace.iterdir()] == ["plans"]
-
-
 def test_a_call_that_cannot_be_recorded_for_want_of_a_directory_fails(make_app, small_disk):
     root = small_disk / "project"
     (root / "plans").mkdir(parents=True)
@@ -526,19 +465,6 @@ def test_sessions_survive_a_restart_and_are_shared(make_app, workspace):
     assert second.call("read_file", {"path": "a", "session_id": session}).output["content"] == "x"
     second.call("end_session", {"session_id": session})
     assert failing(first, "read_file", {"path": "a", "session_id": session})["error_code"] == "SESSION_NOT_INITIALIZED"
-
-
-def test_sessions_survive_the_deletion_of_the_snapshot(make_app, workspace):
-    first = make_app(workspace)
-    session = first.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
-    first.close()
-    snapshots = list(Path(os.environ["XDG_STATE_HOME"]).rglob("index.json"))
-    for snapshot in snapshots:
-        snapshot.unlink()
-    second = make_app(workspace)
-
-    assert snapshots
-    assert second.call("session_status", {"session_id": session}).output["state"] == "active"
 
 
 def test_a_session_is_implied_only_if_there_is_one_and_the_connection_was_initialized(app, workspace):
@@ -650,59 +576,9 @@ def test_a_call_has_thirty_seconds_by_default(begun):
     assert before + 30 <= deadline <= time.monotonic() + 30
 
 
-def test_a_receipt_identifies_the_record_of_the_call(begun, workspace):
-    outcome = begun.call("session_status", {})
-    written = records(workspace)[-1]
-
-    assert outcome.receipt.as_json() == {"seq": written["seq"], "entry_hash": written["entry_hash"]}
-
-
 def test_content_and_queries_are_recorded_by_hash_and_length_only(begun, workspace):
     begun.call("search_text", {"query": "my-password"})
 
     line = (workspace / "audit" / "audit-log.jsonl").read_text().splitlines()[-1]
     assert "my-password" not in line
     assert json.loads(line)["arguments"]["query"]["length"] == len("my-password")
-
-
-@pytest.mark.rows("S1-19", "S1-6")
-def test_every_returned_code_is_registered(begun):
-    codes = {failing(begun, "debug_fault", {"kind": kind})["error_code"] for kind in FAULTS}
-
-    assert codes <= error_codes.SYSTEM_ERROR_CODES.keys()
-
-
-def test_begin_session_reports_a_damaged_log_and_reads_still_work(make_app, workspace):
-    first = make_app(workspace)
-    first.call("begin_session", {"role": "WINDSURF"})
-    first.call("session_status", {})
-    first.close()
-    log = workspace / "audit" / "audit-log.jsonl"
-    log.write_bytes(log.read_bytes().splitlines(keepends=True)[0])
-    second = make_app(workspace)
-    session = second.call("begin_session", {"role": "WINDSURF"}).output
-
-    assert session["audit"]["verdict"] == "cut_off"
-    assert second.call("verify_audit_log", {}).output["verdict"] != "intact"
-    assert second.call("session_status", {}).output["state"] == "active"
-
-
-def test_a_session_begun_while_others_write_survives_the_deletion_of_the_log(make_app, workspace, monkeypatch):
-    mine, other = make_app(workspace), make_app(workspace)
-    other.call("begin_session", {"role": "WINDSURF"})
-    real_catch_up = AuditLog.catch_up
-
-    def catch_up(log):
-        verdict = real_catch_up(log)
-        if log is mine.services.workspaces[str(workspace)].log:
-            other.call("list_directory", {"path": "."})
-        return verdict
-
-    with monkeypatch.context() as patched:
-        patched.setattr(AuditLog, "catch_up", catch_up)
-        session = mine.call("begin_session", {"role": "WINDSURF"}).output
-    (workspace / "audit" / "audit-log.jsonl").unlink()
-    listing = mine.call("list_directory", {"path": ".", "session_id": session["session_id"]})
-
-    assert listing.envelope is None
-    assert [record["tool_name"] for record in records(workspace)] == ["list_directory"]

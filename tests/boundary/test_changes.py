@@ -11,10 +11,7 @@ import pytest
 from agents import sha
 from scenes import put_plan, records
 
-from kaiza.clock import current_timestamp
-from kaiza.domain.audit import record
 from kaiza.domain.call import CallRequest
-from kaiza.store.audit.verification.accept import accept_damage
 from kaiza.store.changes.transaction import TransactionManager
 
 HEAD = """---
@@ -111,19 +108,6 @@ def test_nothing_changes_without_an_approved_plan(begun, workspace, approved):
     assert not (workspace / "src/b.py").exists()
 
 
-def test_after_the_first_change_no_other_bytes_of_the_plan_are_valid(begun, workspace, approved):
-    code(begun, "write_file", path="src/b.py", content="x\n", plan_hash=approved)
-    (workspace / "plans/PLAN-1.md").write_text((workspace / "plans/PLAN-1.md").read_text() + "More.\n")
-    changed = sha((workspace / "plans/PLAN-1.md").read_bytes())
-    envelopes = [
-        begun.call("write_file", {"path": "src/c.py", "content": "x\n", "plan_hash": plan_hash}).envelope
-        for plan_hash in (approved, changed)
-    ]
-
-    assert [envelope["error_code"] for envelope in envelopes] == ["PLAN_NOT_APPROVED"] * 2
-    assert {envelope["invariant_id"] for envelope in envelopes} == {"PLAN_CHANGED_AFTER_APPROVAL"}
-
-
 @pytest.mark.rows("S1-22", "S1-45", "S1-87", "S2-36")
 def test_a_change_out_of_scope_locks_every_session_and_a_report_unlocks(begun, make_app, workspace, approved):
     arguments = {"path": "elsewhere/b.py", "content": "x\n", "plan_hash": approved}
@@ -166,17 +150,6 @@ def test_flags_emoji_and_scripts_in_a_report_are_kept(begun, workspace):
     output = begun.call("write_report", {"title": text, "content": text}).output
 
     assert (workspace / output["path"]).read_text().count(text) == 2
-
-
-def test_the_fourth_lock_of_a_day_is_released_only_by_a_person(begun, workspace, approved):
-    arguments = {"path": "elsewhere/b.py", "content": "x\n", "plan_hash": approved}
-    states = []
-    for _ in range(4):
-        assert code(begun, "write_file", **arguments) == "PLAN_SCOPE_VIOLATION"
-        states.append(begun.call("write_report", {"title": "t", "content": "c"}).output["state"])
-
-    assert states == ["active"] * 3 + ["locked"]
-    assert code(begun, "write_file", path="src/b.py", content="x\n", plan_hash=approved) == "SESSION_LOCKED"
 
 
 def test_a_dry_run_is_judged_by_every_rule_and_writes_only_its_record(begun, workspace, approved):
@@ -259,12 +232,7 @@ def test_undo_restores_content_and_mode_of_a_session_except_files_modified_since
             plan_hash=approved,
         ),
         code(
-            begun,
-            "move_file",
-            source="src/run.sh",
-            destination="src/go.sh",
-            expected_hash=run_hash,
-            plan_hash=approved,
+            begun, "move_file", source="src/run.sh", destination="src/go.sh", expected_hash=run_hash, plan_hash=approved
         ),
         code(begun, "delete_file", path="src/go.sh", expected_hash=run_hash, plan_hash=approved),
         code(begun, "write_file", path="docs/mine.md", content="m\n", plan_hash=approved),
@@ -280,17 +248,6 @@ def test_undo_restores_content_and_mode_of_a_session_except_files_modified_since
     assert after.pop("docs/mine.md")[0] == b"changed by a person\n"
     after.pop(docs)
     assert after == before
-
-
-def test_an_undo_can_be_undone_by_its_request_id(begun, workspace, approved):
-    made = begun.call("write_file", {"path": "src/b.py", "content": "x\n", "plan_hash": approved}).output
-    undone = begun.call("undo_changes", {"request_ids": [made["request_id"]], "plan_hash": approved}).output
-    is_deleted = not (workspace / "src/b.py").exists()
-    redone = begun.call("undo_changes", {"request_ids": [undone["request_id"]], "plan_hash": approved})
-
-    assert is_deleted
-    assert redone.envelope is None
-    assert (workspace / "src/b.py").read_bytes() == b"x\n"
 
 
 @pytest.mark.parametrize("size", [9, 3 << 20])
@@ -334,39 +291,6 @@ def test_a_pre_image_that_decompresses_to_far_more_is_neither_restored_nor_decom
     assert not (workspace / "src/a.py").exists()
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["plans/PLAN-1.md", "audit/audit-log.jsonl", ".kaiza/x", "kaiza.toml", ".git/hooks/pre-commit", "PLANS/x", ".env"],
-)
-def test_writing_to_the_control_plane_is_refused_and_locks(begun, workspace, approved, path):
-    (workspace / "plans" / "PLAN-9.md").write_text("x")
-    envelope = begun.call("write_file", {"path": path, "content": "x", "plan_hash": approved}).envelope
-
-    assert envelope["error_code"] == "POLICY_VIOLATION"
-    assert envelope["invariant_id"] in ("CONTROL_PLANE_PROTECTED", "READ_PROTECTED")
-    assert code(begun, "write_file", path="src/b.py", content="x\n", plan_hash=approved) == "SESSION_LOCKED"
-
-
-def test_a_steering_file_needs_an_unlock_in_the_plan(begun, workspace, approved):
-    envelope = begun.call("write_file", {"path": "AGENTS.md", "content": "x", "plan_hash": approved}).envelope
-
-    assert (envelope["error_code"], envelope["invariant_id"]) == ("POLICY_VIOLATION", "CONTROL_PLANE_PROTECTED")
-
-
-def test_limits_are_counted_over_sessions_and_processes(begun, make_app, workspace, approved):
-    limited = plan(workspace, "PLAN-4", more="limits: {files: 2}\n")
-    first = code(begun, "write_file", path="src/1", content="1", plan_hash=limited)
-    other = make_app(workspace)
-    other.call("begin_session", {"role": "WINDSURF"})
-    second = code(other, "write_file", path="src/2", content="2", plan_hash=limited)
-    third = other.call("write_file", {"path": "src/3", "content": "3", "plan_hash": limited}).envelope
-
-    assert [first, second] == ["ok", "ok"]
-    assert (third["error_code"], third["invariant_id"]) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
-    assert code(begun, "session_status") == "ok"
-    assert not begun.services.workspaces[os.path.realpath(workspace)].audit_state.locks
-
-
 @pytest.mark.rows("S1-46")
 def test_a_secret_is_refused_with_its_path_and_line(begun, workspace, approved):
     content = "a\n-----BEGIN RSA PRIVATE KEY-----\n"
@@ -390,27 +314,6 @@ def test_a_damaged_log_stops_changes_but_not_reads(make_app, workspace, approved
     assert not (workspace / "src/b.py").exists()
 
 
-@pytest.mark.parametrize("keeps_snapshot", [True, False])
-def test_accepting_a_damaged_log_does_not_thaw(make_app, workspace, approved, begun, keeps_snapshot):
-    open_workspace = begun.services.workspaces[os.path.realpath(workspace)]
-    frozen = {"action": "freeze", "reason": "stop", "person": "Ada"}
-    open_workspace.log.append(
-        lambda: record.new_body("person", timestamp=current_timestamp(), detail=frozen), durable=True
-    )
-    begun.close()
-    log = workspace / "audit" / "audit-log.jsonl"
-    log.write_bytes(b"" if keeps_snapshot else log.read_bytes().replace(b"begin_session", b"begin-session", 1))
-    if not keeps_snapshot:
-        index = next(Path(os.environ["XDG_STATE_HOME"]).rglob("index.json"))
-        index.unlink()
-    accept_damage(os.path.realpath(workspace), reason="looked", person="Ada")
-    app = make_app(workspace)
-    app.call("begin_session", {"role": "WINDSURF"})
-    envelope = app.call("write_file", {"path": "src/b.py", "content": "x\n", "plan_hash": approved}).envelope
-
-    assert (envelope["error_code"], envelope["invariant_id"]) == ("POLICY_VIOLATION", "WORKSPACE_FROZEN")
-
-
 def test_a_change_too_large_for_one_record_is_refused_before_its_intent(begun, workspace, approved):
     names = [f"src/{'a' * 240}/{'b' * 240}/{'c' * 240}/{number}" for number in range(180)]
     (workspace / names[0]).parent.mkdir(parents=True)
@@ -426,19 +329,6 @@ def test_a_change_too_large_for_one_record_is_refused_before_its_intent(begun, w
     assert code(begun, "apply_patch", patch=patch[: patch.index("--- a", 9)], plan_hash=approved) == "ok"
 
 
-def test_an_undo_too_large_for_one_record_is_refused_before_its_intent(begun, workspace, approved):
-    names = [f"src/{'a' * 240}/{'b' * 240}/{'c' * 240}/{number}" for number in range(180)]
-    for at in range(0, len(names), 60):
-        patch = "".join(f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+x\n" for name in names[at : at + 60])
-        assert code(begun, "apply_patch", patch=patch, plan_hash=approved) == "ok"
-    before = manifest(workspace)
-    envelope = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).envelope
-
-    assert (envelope["error_code"], envelope["cause"]["cap"]) == ("CAP_EXCEEDED", "record_bytes")
-    assert manifest(workspace) == before
-    assert [each["kind"] for each in records(workspace) if each["tool_name"] == "undo_changes"] == ["call"]
-
-
 def test_a_change_under_a_plan_with_phases_must_name_one_of_them(begun, workspace, approved):
     phased = plan(workspace, "PLAN-5", more="phases: [{phase_id: ONE}]\n")
     arguments = {"path": "src/b.py", "content": "x\n", "plan_hash": phased}
@@ -452,14 +342,7 @@ def test_a_change_under_a_plan_with_phases_must_name_one_of_them(begun, workspac
     assert code(begun, "write_file", **arguments, phase_id="ONE") == "ok"
 
 
-@pytest.mark.rows("S1-28")
-def test_the_planner_cannot_change_files(app, workspace):
-    app.call("begin_session", {"role": "ANTIGRAVITY"})
-
-    assert code(app, "write_file", path="src/b.py", content="x", plan_hash="0" * 64) == "UNAUTHORIZED_ACTION"
-
-
-@pytest.mark.rows("S1-88")
+@pytest.mark.rows("S1-28", "S1-88")
 def test_a_forbidden_role_and_an_unapproved_plan_have_different_codes(make_app, workspace):
     arguments = {"path": "src/b.py", "content": "x\n", "plan_hash": plan(workspace, status="DRAFT")}
     codes = {}
@@ -522,17 +405,6 @@ def test_an_undo_does_not_lose_a_change_of_another_session(begun, make_app, work
 
     assert (workspace / "src/a.py").read_bytes() == b"2"
     assert output["kept"] == [{"path": "src/a.py", "reason": "changed_since"}]
-
-
-def test_an_undo_skips_a_path_that_is_a_directory_now_and_restores_the_rest(begun, workspace, approved):
-    for name in ("b", "c"):
-        assert code(begun, "write_file", path=f"src/{name}.py", content="x\n", plan_hash=approved) == "ok"
-    (workspace / "src/b.py").unlink()
-    (workspace / "src/b.py").mkdir()
-    output = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).output
-
-    assert output["kept"] == [{"path": "src/b.py", "reason": "changed_since"}]
-    assert not (workspace / "src/c.py").exists()
 
 
 def test_a_change_past_its_deadline_before_its_intent_is_not_made(begun, workspace, approved, monkeypatch):

@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-import orjson
 import pytest
 from agents import plan
 from scenes import bind, make_ready, records
@@ -11,9 +10,6 @@ from scenes import bind, make_ready, records
 from kaiza.app import App
 from kaiza.domain.call import CallRequest, Principal
 from kaiza.domain.error_envelope import KEYS
-from kaiza.domain.tool_card import ToolOffer
-from kaiza.store.disk import state_dir
-from kaiza.store.disk.state_key import StateKey
 from kaiza.store.human_decisions import record_decision
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
@@ -95,17 +91,6 @@ def test_a_session_over_http_is_unknown_to_stdio_and_never_implied_there(app, ro
     assert named.envelope["error_code"] == implied.envelope["error_code"] == "SESSION_NOT_INITIALIZED"
 
 
-def test_the_principal_of_a_session_is_read_from_the_log_by_another_server(app, roots):
-    ann = principal(roots[0])
-    session = begin(app, ann)
-    other = App(roots)
-    seen = [ask(other, who, "session_status", session_id=session) for who in (ann, principal(roots[0], "bob"), None)]
-    other.close()
-
-    assert seen[0].output["session_id"] == session
-    assert [each.envelope["error_code"] for each in seen[1:]] == ["SESSION_NOT_INITIALIZED"] * 2
-
-
 def test_the_principal_of_a_session_survives_the_snapshot(roots):
     ann = principal(roots[0])
     first = App(roots)
@@ -133,13 +118,6 @@ def test_a_token_begins_sessions_in_its_own_workspace_only(app, roots):
     assert refusal(other) == refusal(nowhere)
 
 
-def test_a_session_of_the_same_label_in_another_workspace_is_unknown(app, roots):
-    session = begin(app, principal(roots[0]))
-    outcome = ask(app, principal(roots[1]), "session_status", session_id=session)
-
-    assert outcome.envelope["error_code"] == "SESSION_NOT_INITIALIZED"
-
-
 def test_calls_without_a_session_are_recorded_in_the_principals_workspace(app, roots):
     ask(app, principal(roots[1]), "read_file", path="a.txt")
     ask(app, principal(roots[1]), "begin_session", role="WINDSURF", workspace_root=roots[0])
@@ -163,25 +141,6 @@ def test_a_token_for_one_role_begins_no_session_of_the_other(app, roots):
     assert ask(app, planner, "begin_session", role="ANTIGRAVITY").output["role"] == "planner"
 
 
-def test_a_server_for_one_role_refuses_the_role_of_a_token_for_the_other(roots):
-    app = App(roots, offer=ToolOffer(bound_role="WINDSURF"))
-    codes = {
-        role: ask(app, principal(roots[0], role="ANTIGRAVITY"), "begin_session", role=role).envelope["error_code"]
-        for role in ("WINDSURF", "ANTIGRAVITY")
-    }
-    app.close()
-
-    assert set(codes.values()) == {"ROLE_MISMATCH"}
-
-
-def test_begin_session_says_that_each_call_passes_the_id_where_it_is_never_implied(app, roots):
-    over_http = ask(app, principal(roots[0]), "begin_session", role="WINDSURF").output
-    with_handshake = app.call("begin_session", {"role": "WINDSURF", "workspace_root": roots[0]}).output
-
-    assert "session_id" in over_http["summary"]
-    assert "session_id" not in with_handshake["summary"]
-
-
 def test_the_end_of_a_token_ends_its_sessions_and_no_others(app, roots):
     ann, bob = principal(roots[0]), principal(roots[0], "bob")
     sessions = {who: begin(app, who) for who in (ann, bob)}
@@ -191,23 +150,6 @@ def test_the_end_of_a_token_ends_its_sessions_and_no_others(app, roots):
 
     assert outcomes[ann].envelope["error_code"] == "SESSION_NOT_INITIALIZED"
     assert outcomes[bob].output["session_id"] == sessions[bob]
-
-
-def test_a_snapshot_of_a_version_without_principals_opens_no_session_over_http_to_stdio(roots):
-    first = App(roots)
-    session = begin(first, principal(roots[0]))
-    first.close()
-    state_path = state_dir.path_of(roots[0])
-    content = orjson.loads((state_path / "index.json").read_bytes().partition(b"\n")[2])
-    del content["facts"]["sessions"][session]["principal"]
-    older = orjson.dumps({**content, "format": 3})
-    code = StateKey(state_path).compute_code("snapshot", older).encode()
-    (state_path / "index.json").write_bytes(code + b"\n" + older)
-    second = App(roots)
-    outcome = ask(second, None, "session_status", session_id=session)
-    second.close()
-
-    assert outcome.envelope["error_code"] == "SESSION_NOT_INITIALIZED"
 
 
 def test_the_summary_of_a_session_never_exceeds_its_limit(roots):

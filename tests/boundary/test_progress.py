@@ -83,7 +83,3 @@ def test_a_scan_past_its_guard_is_a_success_with_a_diagnostic(make_app, wide, to
     assert re.fullmatch(
         r"Scan stopped after \d+ms\. Processed \d+ of \d+ items\. Results may be partial\.", outcome.diagnostics[0]
     )
-
-
-def test_a_whole_scan_has_no_diagnostics(make_app, wide):
-    assert ask(make_app(wide), "find_files", pattern="**/*.txt").diagnostics == []

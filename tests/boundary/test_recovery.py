@@ -6,7 +6,6 @@ import hashlib
 import os
 import signal
 import sys
-from pathlib import Path
 
 import pytest
 from boundary.test_changes import HEAD, manifest
@@ -173,21 +172,6 @@ def test_a_recorded_change_is_kept_where_a_power_cut_lost_the_commit_line(tmp_pa
     assert recovered_state(root, None, plan_hash) == "after"
 
 
-def test_a_change_completed_by_recovery_can_be_undone_by_its_reported_id(tmp_path, monkeypatch):
-    root = tmp_path / "project"
-    plan_hash = lay_out(root)
-    before = files(root)
-    run_with_patch(root, plan_hash, monkeypatch, change, "record_outcome", lambda *_, **__: os._exit(0))
-    app = App([os.path.realpath(root)])
-    (recovered,) = app.call("begin_session", {"role": "WINDSURF"}).output["recovered"]
-    undone = app.call("undo_changes", {"request_ids": [recovered["request_id"]], "plan_hash": plan_hash})
-    app.close()
-
-    assert recovered["result"] == "applied"
-    assert undone.envelope is None
-    assert files(root) == before
-
-
 def test_an_unrecorded_change_is_rolled_back_where_a_power_cut_lost_the_commit_line(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
@@ -258,18 +242,3 @@ def test_recovery_does_not_act_on_a_long_log_with_an_edited_old_record(crashed):
     assert files(root) == left != before
     assert "recovery" not in [each["kind"] for each in records(root)]
     assert list((root / ".kaiza/journal").iterdir())
-
-
-def test_a_change_can_be_made_again_after_its_recovery(tmp_path):
-    root = tmp_path / "project"
-    plan_hash = lay_out(root)
-    at = 1
-    while not (dies(root, plan_hash, at) and any(each["kind"] == "intent" for each in records(root))):
-        at += 10
-    app = App([os.path.realpath(root)])
-    app.call("begin_session", {"role": "WINDSURF"})
-    outcome = app.call("apply_patch", {"patch": PATCH, "plan_hash": plan_hash})
-    app.close()
-
-    assert outcome.envelope is None
-    assert Path(root, "src/new.py").read_text() == "new\n"

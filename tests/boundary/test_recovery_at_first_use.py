@@ -103,22 +103,6 @@ def test_a_client_that_goes_on_after_a_kill_finds_the_change_taken_back(crashed,
     assert [each["detail"]["result"] for each in records(root) if each["kind"] == "recovery"] == ["taken_back"]
 
 
-def test_a_read_after_a_kill_shows_the_file_as_it_was(crashed):
-    root, _, session_id, _ = crashed
-    with open_app(root) as app:
-        listed = app.call("list_directory", {"path": "src", "session_id": session_id}).output["items"]
-
-    assert [each["name"] for each in listed] == ["changed.py", "gone.py"]
-
-
-def test_a_call_without_a_session_recovers_too(crashed):
-    root, before, *_ = crashed
-    with open_app(root) as app:
-        app.call("read_file", {"path": "src/changed.py"})
-
-    assert files(root) == before
-
-
 def test_a_server_that_was_running_recovers_what_another_left_before_its_next_change(tmp_path):
     root = tmp_path / "project"
     plan_hash = lay_out(root)

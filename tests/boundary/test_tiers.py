@@ -61,9 +61,3 @@ def test_an_alias_is_recorded_and_answered_under_the_tools_own_name(app, workspa
     assert outcome.tool_name == "server_info"
     assert outcome.output == app.call("server_info", {}).output
     assert [record["tool_name"] for record in records(workspace)] == ["server_info", "server_info"]
-
-
-def test_an_unknown_dotted_name_is_no_tool_and_recorded_as_asked(app, workspace):
-    envelope = app.call("mcp.server.nothing", {}).envelope
-
-    assert (envelope["error_code"], envelope["tool_name"]) == ("TOOL_NOT_FOUND", "mcp.server.nothing")

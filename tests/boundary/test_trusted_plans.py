@@ -122,13 +122,6 @@ def test_where_a_signature_is_required_nothing_else_counts_and_a_removed_signer_
     assert refused["cause"]["problems"]
 
 
-def test_an_edit_after_the_merge_is_refused(arrived, write):
-    trust(arrived, "refs/remotes/origin/other", project="app")
-    edit(arrived, 'create: ["src/**"]', 'create: ["**"]')
-
-    assert write("a")["error_code"] == "PLAN_NOT_APPROVED"
-
-
 def test_no_program_is_started_for_each_change(arrived, key, write, tmp_path, monkeypatch):
     monkeypatch.setattr(timed_cache, "SECONDS", 3600)
     trust(arrived, "refs/remotes/origin/other", project="app")

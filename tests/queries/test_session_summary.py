@@ -1,7 +1,5 @@
 """Sessions as the log shows them."""
 
-import pytest
-
 from kaiza.domain.audit import record
 from kaiza.domain.audit.record import Record
 from kaiza.queries.session_summary import summarize_sessions
@@ -45,25 +43,7 @@ def test_details_are_kept_only_of_the_sessions_asked_for():
     assert second.changes == []
 
 
-@pytest.mark.parametrize(
-    ("last", "state"),
-    [
-        (call("read_file"), "active"),
-        (call("end_session"), "ended"),
-        (call("end_session", outcome="error"), "active"),
-    ],
-)
-def test_a_session_is_active_until_it_ends(last, state):
-    (session,) = summarize(call("begin_session"), last)
-
-    assert session.state == state
-
-
 def test_a_session_without_a_call_for_twelve_hours_is_expired():
     (session,) = summarize(call("begin_session", timestamp="2020-01-01T00:00:00.000Z"))
 
     assert session.state == "expired"
-
-
-def test_records_that_belong_to_no_session_are_skipped():
-    assert summarize(Record({"seq": 1, "kind": "person"}), call("read_file"), call("begin_session", session=None)) == []

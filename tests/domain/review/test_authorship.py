@@ -6,13 +6,7 @@ import subprocess
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaiza.domain.review.authorship import (
-    UNKNOWN_AUTHOR,
-    WITHOUT_KAIZA,
-    AuthoredVersion,
-    LineAuthor,
-    compare_versions,
-)
+from kaiza.domain.review.authorship import UNKNOWN_AUTHOR, WITHOUT_KAIZA, AuthoredVersion, LineAuthor, compare_versions
 from kaiza.domain.review.diff import build_diff, split_content
 
 ONE, TWO, THREE = LineAuthor(1, "r1"), LineAuthor(2, "r2"), LineAuthor(3, "r3")

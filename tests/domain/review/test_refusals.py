@@ -110,7 +110,3 @@ def test_an_attempt_to_approve_is_told_from_a_mistake_in_a_draft():
 )
 def test_a_cause_of_any_form_is_read(cause):
     assert len(words_of(refused("POLICY_VIOLATION", tool_name="save_plan", cause=cause))) == 1
-
-
-def test_a_code_that_this_version_does_not_know_is_a_failure():
-    assert words_of(refused("OF_ANOTHER_VERSION")) == [("note", "Failed", False)]
