@@ -138,16 +138,15 @@ def person(root, *words):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def word(root, typed, *words):
-    """Run a command of a person at a terminal, type its confirmation, and return its exit status."""
+def confirm(root, *words):
+    """Run a command of a person at a terminal, say yes to its question, and return its exit status."""
     previous = Path.cwd()
     os.chdir(root)
     try:
         screen = Screen(words, 120, dict(os.environ), None, None)
     finally:
         os.chdir(previous)
-    screen.until(f"Type {typed}")
-    screen.type(f"{typed}\n")
+    screen.answer("y")
     return screen.end()
 
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.confirm import confirm_by_typing
+from kaiza.cli.console.confirm import confirm
 from kaiza.cli.console.open_workspace import open_root
 from kaiza.decisions import settle_change
 from kaiza.domain.refusal import RefusedError
@@ -121,7 +121,7 @@ def _fix_journals(root: Path, args: argparse.Namespace) -> int:
             proposals = settle_change.propose(workspace, progress)
         for proposal in proposals:
             change = proposal.change
-            if not change.is_in_use and not confirm_by_typing("\n".join(_fact_lines(proposal, name)), "fix"):
+            if not change.is_in_use and not confirm("\n".join(_fact_lines(proposal, name)), "Set this journal aside?"):
                 raise RefusedError(f"Cancelled. {proposal.path} was left as it is.")
             try:
                 report = settle_change.decide(workspace, proposal, name).report

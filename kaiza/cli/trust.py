@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.confirm import ask_line, confirm_by_typing
+from kaiza.cli.console.confirm import ask_line, confirm
 from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.decisions import add_signers, distrust_branch, remove_signer, trust_branch
 from kaiza.domain.refusal import RefusedError
@@ -61,7 +61,7 @@ def _add_merged(commands: arguments.Subparsers) -> None:
     arguments.describe(
         parser,
         "Trust a branch: a plan is then approved in this workspace if it says APPROVED and its file is exactly the "
-        "one in that branch. Asks you to type merged. --off ends it, at once.\n"
+        "one in that branch. Asks you to confirm at the terminal. --off ends it, at once.\n"
         "Exit status: 0 done, 1 not done, 3 no terminal to ask at.",
         "kaiza trust merged --ref origin/main\nkaiza trust merged --off",
         run=_run_merged,
@@ -84,7 +84,8 @@ def _add_signer_add(commands: arguments.Subparsers) -> argparse.ArgumentParser:
     arguments.describe(
         parser,
         'Trust a key. LINE is one of OpenSSH\'s allowed_signers: a name, namespaces="kaiza-plan", the public key. '
-        "The first time, asks for the project's name, which is part of what is signed. Asks you to type signer.\n"
+        "The first time, asks for the project's name, which is part of what is signed. Asks you to confirm at the "
+        "terminal.\n"
         "Exit status: 0 added, 1 not added, 3 no terminal to ask at.",
         "kaiza trust signer add ann.signer\n"
         "kaiza trust signer add 'ann namespaces=\"kaiza-plan\" ssh-ed25519 AAAAC3Nz'",
@@ -168,7 +169,8 @@ def _run_merged(args: argparse.Namespace) -> int:
                 "the same. Everyone who can merge into it decides what agents may change here.",
                 f"Recorded as decided by {escape(person)}.",
             ]
-            if not confirm_by_typing("\n".join(facts), "merged"):
+            word = "merged" if workspace.settings.confirm_by_word else None
+            if not confirm("\n".join(facts), "Trust this branch?", word=word):
                 raise RefusedError(_CANCELLED)
             refs = trust_branch.decide(workspace, proposal, person).refs
     shown = f"Trusted: {', '.join(refs)}" if refs else "No branch is trusted by this command."
@@ -195,7 +197,9 @@ def _run_signer_add(args: argparse.Namespace) -> int:
             "Compare the fingerprints with those that the signers themselves name.",
             f"Recorded as decided by {escape(person)}.",
         ]
-        if not confirm_by_typing("\n".join(facts), "signer"):
+        question = "Trust this key?" if len(proposal.signers) == 1 else "Trust these keys?"
+        word = "signer" if workspace.settings.confirm_by_word else None
+        if not confirm("\n".join(facts), question, word=word):
             raise RefusedError(_CANCELLED)
         added = add_signers.decide(workspace, proposal, person)
     shown = [f"Trusted: {key['principal']}" for key in added.keys]

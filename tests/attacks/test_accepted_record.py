@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from agents import Agent, LocalAgent, edit, hash_of, person, plan, several, word
+from agents import Agent, LocalAgent, confirm, edit, hash_of, person, plan, several
 from children import run_child
 from scenes import records
 
@@ -59,7 +59,7 @@ DAMAGES = [edited, edited_without_snapshot, emptied, deleted]
 
 
 def accept(root):
-    assert word(root, "accept", "audit", "accept", "--reason", "compared", "--as", "Ada") == 0
+    assert confirm(root, "audit", "accept", "--reason", "compared", "--as", "Ada") == 0
     assert person(root, "audit", "verify") == 0
 
 
@@ -106,9 +106,9 @@ def test_what_was_forbidden_stays_forbidden(agent, workspace, accepted, damage):
     accepted(damage, one)
     later = agent()
     frozen = try_write(later, limited)
-    assert word(workspace, "thaw", "thaw") == 0
+    assert confirm(workspace, "thaw") == 0
     locked = try_write(later, limited)[0], later.call("write_report", title="t", content="c")["state"]
-    assert word(workspace, "unlock", "session", "unlock") == 0
+    assert confirm(workspace, "session", "unlock") == 0
     use = next(use for use in later.call("session_status")["plan_use"] if use["plan_id"] == "PLAN-1")
 
     assert frozen == ("POLICY_VIOLATION", "WORKSPACE_FROZEN")
@@ -117,7 +117,7 @@ def test_what_was_forbidden_stays_forbidden(agent, workspace, accepted, damage):
     assert try_write(later, limited) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
     assert try_write(later, revoked) == try_write(later, rejected) == ("PLAN_NOT_APPROVED", "PLAN_WITHDRAWN")
     assert try_write(later, wider, "elsewhere") == ("PLAN_NOT_APPROVED", "PLAN_CHANGED_AFTER_APPROVAL")
-    assert word(workspace, "PLAN-2", "plan", "approve", "PLAN-2") == 0
+    assert confirm(workspace, "plan", "approve", "PLAN-2") == 0
     assert try_write(later, hash_of(workspace, "PLAN-2")) == ("ok", None)
 
 
@@ -125,7 +125,7 @@ def test_what_was_forbidden_stays_forbidden(agent, workspace, accepted, damage):
 def test_an_approval_by_command_is_kept_only_if_the_snapshot_has_it(agent, workspace, accepted, damage):
     (workspace / "kaiza.toml").write_text('[approval]\nrequire = "command"\n')
     plan(workspace, status="DRAFT")
-    assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    assert confirm(workspace, "plan", "approve", "PLAN-1") == 0
     one = agent()
     assert one.write("src/a", hash_of(workspace)) == "ok"
     accepted(damage, one)
@@ -136,7 +136,7 @@ def test_an_approval_by_command_is_kept_only_if_the_snapshot_has_it(agent, works
 
 def test_if_two_accounts_of_an_approval_differ_a_person_must_approve_again(agent, workspace, accepted):
     plan(workspace, status="DRAFT")
-    assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    assert confirm(workspace, "plan", "approve", "PLAN-1") == 0
     one = agent()
     assert one.write("src/a", hash_of(workspace)) == "ok"
     old, approved = hash_of(workspace), (workspace / "plans/PLAN-1.md").read_bytes()
@@ -152,7 +152,7 @@ def test_if_two_accounts_of_an_approval_differ_a_person_must_approve_again(agent
     results.append(try_write(later, old))
 
     assert results == [("PLAN_NOT_APPROVED", "PLAN_CHANGED_AFTER_APPROVAL")] * 2
-    assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    assert confirm(workspace, "plan", "approve", "PLAN-1") == 0
     assert try_write(later, hash_of(workspace)) == ("ok", None)
 
 

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from agents import HEAD, hash_of, plan, word
+from agents import HEAD, confirm, hash_of, plan
 from scenes import records, see_plans
 
 from kaiza.store import git
@@ -265,7 +265,7 @@ def test_a_first_approval_of_what_another_branch_has_approved_needs_the_command(
     change(repository, "# Why\n", "# Why\n\n")
 
     assert write() == "git"
-    assert word(repository, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    assert confirm(repository, "plan", "approve", "PLAN-1") == 0
     assert write() == "ok"
 
 
@@ -331,7 +331,7 @@ def test_under_another_version_control_an_edit_does_not_count(workspace, write, 
     approve(workspace)
 
     assert write() == "other_vcs"
-    assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    assert confirm(workspace, "plan", "approve", "PLAN-1") == 0
     assert write() == "ok"
 
 
@@ -382,7 +382,7 @@ def test_a_status_edited_here_withdraws_until_a_person_approves(repository, writ
     run_git(repository, "checkout", "--", "plans")
     restored = write()
     kept = [each["detail"] for each in records(repository) if each["kind"] == "recovery"]
-    assert word(repository, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    assert confirm(repository, "plan", "approve", "PLAN-1") == 0
 
     assert (approved, edited, restored, write()) == ("ok", "PLAN_CHANGED_AFTER_APPROVAL", "PLAN_WITHDRAWN", "ok")
     assert (repository / PATH).read_bytes() == content
@@ -425,7 +425,7 @@ def test_a_withdrawal_that_makes_the_file_invalid_is_one(repository, begun, writ
     see_plans(repository)
     (repository / PATH).write_bytes(content)
     results.append(write())
-    assert word(repository, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    assert confirm(repository, "plan", "approve", "PLAN-1") == 0
 
     assert [*results, write()] == ["ok", "PLAN_WITHDRAWN", "ok"]
 
@@ -508,7 +508,7 @@ def test_an_approved_plan_that_lay_there_when_the_workspace_was_bound_was_brough
     (workspace / PATH).write_text(text + "\n")
 
     assert (lay_there, write()) == ("bound", "PLAN_WITHDRAWN")
-    assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    assert confirm(workspace, "plan", "approve", "PLAN-1") == 0
     assert write() is None
 
 

@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from agents import plan, word
+from agents import confirm, plan
 from scenes import bind, records
 
 
@@ -42,8 +42,8 @@ def test_limits_used_in_the_original_are_used_in_an_adopted_copy(begun, make_app
     assert begun.call("write_file", change).envelope is None
     copy = tmp_path / "copy"
     shutil.copytree(workspace, copy)
-    assert word(copy, "adopt", "adopt") == 0
-    assert word(copy, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    assert confirm(copy, "adopt") == 0
+    assert confirm(copy, "plan", "approve", "PLAN-1") == 0
     agent = make_app(copy)
     agent.call("begin_session", {"role": "WINDSURF"})
     refused = agent.call("write_file", {**change, "path": "src/b"}).envelope

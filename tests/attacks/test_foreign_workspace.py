@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from agents import Agent, hash_of, plan, word
+from agents import Agent, confirm, hash_of, plan
 from logs import write_bodies
 from scenes import make_ready, records
 
@@ -91,9 +91,9 @@ def test_an_adoption_approves_no_plan_and_a_persons_word_counts_after_it(clone):
     agent = Agent(clone)
     try:
         before = agent.call(*change(clone)[:1], **change(clone)[1])
-        adopted = word(clone, "adopt", "adopt", "--as", "Ann")
+        adopted = confirm(clone, "adopt", "--as", "Ann")
         after = agent.call(*change(clone)[:1], **change(clone)[1])
-        approved = word(clone, "PLAN-1", "plan", "approve", "PLAN-1", "--as", "Ann")
+        approved = confirm(clone, "plan", "approve", "PLAN-1", "--as", "Ann")
         allowed = agent.code(*change(clone)[:1], **change(clone)[1])
     finally:
         agent.close()
@@ -111,7 +111,7 @@ def test_a_draft_that_was_there_at_the_adoption_can_be_approved_in_an_editor(clo
     (clone / "kaiza.toml").unlink()
     path = clone / "plans/PLAN-1.md"
     path.write_text(path.read_text().replace("status: APPROVED", "status: DRAFT").replace("A plan", "Another plan"))
-    adopted = word(clone, "adopt", "adopt")
+    adopted = confirm(clone, "adopt")
     path.write_text(path.read_text().replace("status: DRAFT", "status: APPROVED"))
 
     assert adopted == 0
@@ -178,10 +178,10 @@ def test_an_accepted_new_log_in_a_clone_makes_it_no_less_foreign(clone):
 
 
 def test_in_a_log_that_replaced_a_damaged_one_after_the_adoption_a_persons_word_counts(clone):
-    assert word(clone, "adopt", "adopt") == 0
+    assert confirm(clone, "adopt") == 0
     log = clone / "audit/audit-log.jsonl"
     log.write_bytes(log.read_bytes() + b"no record\n")
-    assert word(clone, "accept", "audit", "accept", "--reason", "r") == 0
-    assert word(clone, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    assert confirm(clone, "audit", "accept", "--reason", "r") == 0
+    assert confirm(clone, "plan", "approve", "PLAN-1") == 0
 
     assert call(clone, change(clone))[-1].envelope is None

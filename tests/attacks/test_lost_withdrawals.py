@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from agents import hash_of, plan, word
+from agents import confirm, hash_of, plan
 from scenes import records, see_plans
 
 from kaiza.store.disk import state_dir
@@ -105,7 +105,7 @@ def test_one_in_the_log_survives_the_loss_of_what_was_seen_and_ends_with_an_appr
     os.unlink(Path(state_dir.path_of(str(workspace)), "sights.json"))
     app = restart(app, make_app, workspace)
     withdrawn = write(app, workspace)
-    assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    assert confirm(workspace, "plan", "approve", "PLAN-1") == 0
     approved_again = write(app, workspace)
     see_plans(workspace)
 

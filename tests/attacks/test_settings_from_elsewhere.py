@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from agents import LocalAgent, person, several, word
+from agents import LocalAgent, confirm, person, several
 from scenes import make_ready, records, write_adopted_settings
 
 LOOSE = 'allow_read = [".env"]\n'
@@ -55,7 +55,7 @@ def test_a_clone_cannot_make_a_secret_readable(root, tmp_path):
 def test_a_person_adopts_what_loosens_at_the_terminal(root):
     (root / "kaiza.toml").write_text(LOOSE)
     before = [read(root, ".env"), person(root, "adopt", "--show"), person(root, "adopt")]
-    confirmed = word(root, "adopt", "adopt")
+    confirmed = confirm(root, "adopt")
     (record,) = [each for each in records(root) if each["kind"] == "person"]
 
     assert before == ["POLICY_VIOLATION", 1, 3]

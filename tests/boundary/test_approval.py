@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from agents import Agent, LocalAgent, edit, hash_of, person, plan, sha, word
+from agents import Agent, LocalAgent, confirm, edit, hash_of, person, plan, sha
 from scenes import make_ready, records
 
 from kaiza.clock import current_timestamp
@@ -61,7 +61,7 @@ def test_a_plan_edited_after_its_first_use_is_refused_until_a_person_approves_it
     new = edit(workspace, "# Why", "# why")
     refused = [each.write("src/2", plan_hash) for each in (first_agent, other_agent) for plan_hash in (old, new)]
     envelope = other_agent.call("write_file", path="src/2", content="x", plan_hash=new)
-    approved = word(workspace, "PLAN-1", "plan", "approve", "PLAN-1", "--as", "Ann")
+    approved = confirm(workspace, "plan", "approve", "PLAN-1", "--as", "Ann")
     after = [first_agent.write("src/2", old), first_agent.write("src/2", new)]
 
     assert (used, refused) == ("ok", ["PLAN_NOT_APPROVED"] * 4)
@@ -94,7 +94,7 @@ def test_with_approval_by_command_an_edited_status_does_not_approve(agent, works
     edited = plan(workspace)
     executor = agent()
     before = executor.write("src/1", edited)
-    approved = word(workspace, "PLAN-1", "plan", "approve", "PLAN-1")
+    approved = confirm(workspace, "plan", "approve", "PLAN-1")
 
     assert (before, approved) == ("PLAN_NOT_APPROVED", 0)
     assert hash_of(workspace) == edited
@@ -134,7 +134,7 @@ def test_a_freeze_stops_changes_in_every_session_of_every_process_but_not_reads(
     assert sorted(os.listdir(workspace / "src")) == ["a"]
     assert [each.code("read_file", path="src/a") for each in (first_agent, other_agent, late)] == ["ok"] * 3
     assert late.call("session_status")["state"] == "active"
-    assert word(workspace, "thaw", "thaw") == 0
+    assert confirm(workspace, "thaw") == 0
     assert [
         each.write(f"src/{name}", approved) for name, each in zip("123", (first_agent, other_agent, late), strict=True)
     ] == ["ok"] * 3
@@ -162,7 +162,7 @@ def test_no_draft_is_saved_while_the_workspace_is_frozen_or_the_role_locked(agen
     saved = save("PLAN-1").get("error_code")
     assert person(workspace, "freeze", "look into it") == 0
     frozen = save("PLAN-2")
-    assert word(workspace, "thaw", "thaw") == 0
+    assert confirm(workspace, "thaw") == 0
     members = {"tool_name": "write_file", "role": "ANTIGRAVITY", "outcome": "error", "request_id": "r"}
     members |= {"error_code": "OUTSIDE_WORKSPACE", "timestamp": current_timestamp()}
     log = audit_log.AuditLog(os.path.realpath(workspace), follow=lambda _record: None)
@@ -218,7 +218,7 @@ def test_a_lock_holds_in_every_process_and_reports_release_it_three_times(agent,
 
     assert states == ["active"] * 3 + ["locked"]
     assert [each.write("src/a", approved) for each in (first_agent, other_agent, late)] == ["SESSION_LOCKED"] * 3
-    assert word(workspace, "unlock", "session", "unlock") == 0
+    assert confirm(workspace, "session", "unlock") == 0
     assert [
         each.write(f"src/{name}", approved) for name, each in zip("123", (first_agent, other_agent, late), strict=True)
     ] == ["ok"] * 3

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from agents import edit, hash_of, person, plan, word
+from agents import confirm, edit, hash_of, person, plan
 from scenes import make_ready, records, see_plans
 
 from kaiza.boundary.case import refresh_case
@@ -86,7 +86,7 @@ def test_a_plan_never_seen_as_a_draft_counts_once_a_person_approves_it_by_comman
     plan(workspace, plan_id="PLAN-2")
     path_of(workspace).write_text(path_of(workspace, "PLAN-2").read_text().replace("PLAN-2", "PLAN-1"))
     before, content = write(), path_of(workspace).read_bytes()
-    approved = word(workspace, "PLAN-1", "plan", "approve", "PLAN-1", "--as", "Ann")
+    approved = confirm(workspace, "plan", "approve", "PLAN-1", "--as", "Ann")
 
     assert (before, approved, write()) == ("unseen", 0, "ok")
     assert path_of(workspace).read_bytes() == content

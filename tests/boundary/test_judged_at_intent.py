@@ -7,7 +7,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from agents import Agent, edit, hash_of, person, plan, word
+from agents import Agent, confirm, edit, hash_of, person, plan
 from scenes import records
 
 from kaiza.clock import current_timestamp
@@ -162,7 +162,7 @@ def test_two_first_changes_under_different_bytes_of_a_plan_do_not_both_succeed(
 
     def prepare(*arguments, **options):
         (workspace / "plans/PLAN-1.md").write_text(before.decode().replace("# Why", "# why"))
-        assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+        assert confirm(workspace, "plan", "approve", "PLAN-1") == 0
         second = hash_of(workspace)
         codes.append(other.write("src/b", second))
         if is_restored:

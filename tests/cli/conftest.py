@@ -152,6 +152,12 @@ class Screen:
         """Type now. With `ahead`, the text is in the terminal before the command starts."""
         os.write(self.master, text.encode())
 
+    def answer(self, text, question="[y/N] "):
+        """Answer a question once it is shown; everything shown until then."""
+        shown = self.until(question)
+        self.type(text if text == "\x04" else f"{text}\n")
+        return shown
+
     def end(self, seconds=20):
         """Wait for the end of the command and read everything; the exit status."""
         end = time.monotonic() + seconds

@@ -167,22 +167,16 @@ def test_no_line_is_wider_than_the_terminal_and_no_id_path_or_command_is_cut(cro
 
 
 @pytest.mark.parametrize(
-    ("words", "answer"),
-    [
-        (["plan", "approve", LONG_PLAN], LONG_PLAN),
-        (["session", "unlock"], "unlock"),
-        (["init", "--client", "gemini"], "init"),
-    ],
+    "words",
+    [["plan", "approve", LONG_PLAN], ["session", "unlock"], ["init", "--client", "gemini"]],
     ids=["approve", "unlock", "init"],
 )
-def test_a_question_fits_the_terminal_and_what_to_type_is_whole(crowded, screen, words, answer):
+def test_a_question_fits_the_terminal(crowded, screen, words):
     command = screen(*words, columns=COLUMNS, NO_COLOR="1")
-    lines = command.until("anything else to cancel:").split("\n")
-    command.type(f"{answer}\n")
+    lines = command.answer("y").split("\n")
 
     assert command.end() == 0
     assert [line for line in lines if display_width(line) > COLUMNS] == []
-    assert answer in command.shown[command.shown.index("Type") :]
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])

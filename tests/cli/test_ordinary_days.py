@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from agents import HEAD, Agent, edit, hash_of, word
+from agents import HEAD, Agent, confirm, edit, hash_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "ordinary-days.md"
 SCOPE = '{create: ["src/**"], modify: ["src/**"]}'
@@ -110,11 +110,11 @@ def outcome(answer):
 
 
 def approve_by_command(root, plan_id="PLAN-0002-app"):
-    return word(root, plan_id, "plan", "approve", plan_id, "--as", "Ann")
+    return confirm(root, "plan", "approve", plan_id, "--as", "Ann")
 
 
 def adopt(root):
-    return word(root, "adopt", "adopt", "--as", "Ann")
+    return confirm(root, "adopt", "--as", "Ann")
 
 
 def test_fresh_clone(project, tmp_path):
@@ -135,7 +135,7 @@ def test_clone_again_at_the_same_path(project, tmp_path):
     clone(project, there)
 
     assert "frozen" in kaiza(there, "status").stdout
-    assert word(there, "thaw", "thaw", "--as", "Ann") == 0
+    assert confirm(there, "thaw", "--as", "Ann") == 0
     draft_and_approve(there, "PLAN-0003-next")
     assert outcome(write(there, "PLAN-0003-next", "src/next.py")) == "ok"
     assert kaiza(there, "audit", "verify").returncode == 0
@@ -282,7 +282,7 @@ def test_merge_of_an_approved_plan(project, tmp_path):
     git(there, "pull", "-q")
     refused = write(there)
     git(there, "remote", "set-head", "origin", "main")
-    trusted = word(there, "merged", "trust", "merged", "--as", "Ann")
+    trusted = confirm(there, "trust", "merged", "--as", "Ann")
 
     assert (outcome(refused), refused["cause"]["came_by"]) == ("PLAN_ARRIVED_APPROVED", "git")
     assert trusted == 0
@@ -401,7 +401,7 @@ def test_older_backup_restored_without_its_state(project, tmp_path):
     refused = write(project, path="src/third.py")
 
     assert outcome(refused) == "SELF_AUDIT_FAILURE"  # the log ends before the checkpoint outside
-    assert word(project, "accept", "audit", "accept", "--reason", "restored a backup", "--as", "Ann") == 0
+    assert confirm(project, "audit", "accept", "--reason", "restored a backup", "--as", "Ann") == 0
     assert outcome(write(project, path="src/third.py")) == "ok"
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from agents import Agent, edit, hash_of, plan, word
+from agents import Agent, confirm, edit, hash_of, plan
 from cli.test_ordinary_days import adopt, approve_by_command, draft_and_approve, git, kaiza, outcome, project, write
 
 __all__ = ["project"]  # a fixture
@@ -62,7 +62,7 @@ def test_host_and_container_record_into_one_log_after_one_adoption(project, tmp_
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another account")
 def test_another_account_changes_nothing_and_is_told_why(project, tmp_path):
     plan(project)
-    word(project, "PLAN-1", "plan", "approve", "PLAN-1", "--as", "Ann")
+    confirm(project, "plan", "approve", "PLAN-1", "--as", "Ann")
     tmp_path.chmod(0o755)
     before = (project / "audit" / "audit-log.jsonl").read_bytes()
     home = tmp_path / "nobody"

@@ -3,7 +3,7 @@
 import argparse
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.confirm import confirm_by_typing
+from kaiza.cli.console.confirm import confirm
 from kaiza.cli.console.open_workspace import resolve_root
 from kaiza.decisions import accept_damage
 from kaiza.domain.refusal import RefusedError
@@ -37,7 +37,7 @@ def _run_accept(args: argparse.Namespace) -> int:
     root, name = resolve_root(args), find_person_name(args.name)
     with output.Progress("verifying") as progress:
         proposal = accept_damage.propose(root, args.reason, progress)
-    if not confirm_by_typing(_confirmation_text(proposal, name), "accept"):
+    if not confirm(_confirmation_text(proposal, name), "Accept this and begin a new log?"):
         raise RefusedError("Cancelled. Nothing was accepted.")
     accepted = accept_damage.decide(root, proposal, name)
     if args.json:

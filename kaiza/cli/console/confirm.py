@@ -10,21 +10,25 @@ from kaiza.render.terminal import display_width, escape, wrap
 _TTY_PATH = "/dev/tty"
 _DEFAULT_COLUMNS = 80
 """Columns of a terminal that does not say how many it has."""
+_NO_TERMINAL = (
+    "This needs a person's confirmation at a terminal, and there is none here. "
+    "Run the command in your own terminal; it will ask you there."
+)
 
 
-def confirm_by_typing(facts: str, word: str, missing: str | None = None) -> bool:
-    """Show the facts and ask; whether the person typed exactly `word`.
+def confirm(facts: str, question: str, *, word: str | None = None, missing: str = _NO_TERMINAL) -> bool:
+    """Show the facts and ask; whether the person said yes. No is the default.
 
-    `missing` is the message where there is no terminal, for a question that an option waives.
+    If `word` is given, it has to be typed instead, exactly. `missing` is the message where there is no terminal.
     """
-    missing = missing or (
-        "This needs a person's confirmation at a terminal, and there is none here. "
-        f"Run the command in your own terminal; it will ask you to type {word}."
-    )
-    # A long word has a line of its own, so that it can be copied.
-    short = f"Type {word} to confirm, anything else to cancel: "
-    long = f"Type this to confirm, anything else to cancel:\n{word}\n> "
-    return _prompt(facts, lambda columns: short if display_width(short) < columns else long, missing) == word
+    if word is None:
+        short, long = f"{question} [y/N] ", f"{question}\n[y/N] "
+    else:
+        # A long word has a line of its own, so that it can be copied.
+        short = f"Type {word} to confirm, anything else to cancel: "
+        long = f"Type this to confirm, anything else to cancel:\n{word}\n> "
+    typed = _prompt(facts, lambda columns: short if display_width(short) < columns else long, missing)
+    return typed == word if word else typed.lower() in ("y", "yes")
 
 
 def ask_line(question: str, default: str, missing: str) -> str:

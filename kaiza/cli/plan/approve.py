@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.confirm import confirm_by_typing
+from kaiza.cli.console.confirm import confirm
 from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, require_plan
 from kaiza.decisions import approve_plan
 from kaiza.domain.refusal import RefusedError, UndeterminedError
@@ -20,9 +20,9 @@ def add(commands: arguments.Subparsers) -> None:
     arguments.describe(
         parser,
         "Shows what the plan allows, the files it matches now and, if it was approved before, what has changed since. "
-        "Asks you to type the plan's id, then sets status to APPROVED with your name and the time; a file that says "
-        "so already is not touched. The approval is valid for exactly this content. Several plans are asked about one "
-        "after the other.\n"
+        "Asks you to confirm at the terminal, then sets status to APPROVED with your name and the time; a file that "
+        "says so already is not touched. The approval is valid for exactly this content. Several plans are asked about "
+        "one after the other.\n"
         "Exit status: 0 approved, 1 one or more not approved, 3 no terminal to ask at.",
         "kaiza plan approve PLAN-0007-rotate-tokens --as Ann\nkaiza plan approve PLAN-0007-rotate-tokens --sign",
         run=_run_approve,
@@ -87,7 +87,8 @@ def _approve(workspace: Workspace, prefix: str, person: str, key: Path | None) -
         *([f"It will be signed with {plans.escape_visibly(str(key))}"] if key else []),
     ]
     # The whole id, also where its first characters named it: the person confirms which plan it is.
-    if not confirm_by_typing("\n".join(facts), stored.plan_id):
+    word = stored.plan_id if workspace.settings.confirm_by_word else None
+    if not confirm("\n".join(facts), f"Approve {stored.plan_id}?", word=word):
         raise RefusedError("Cancelled. Nothing was approved.")
     return approve_plan.decide(workspace, proposal, person)
 

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.confirm import confirm_by_typing
+from kaiza.cli.console.confirm import confirm
 from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.decisions import thaw
 from kaiza.domain.audit.projection import Freeze
@@ -32,7 +32,7 @@ def _run_thaw(args: argparse.Namespace) -> int:
     with open_workspace(args) as workspace:
         proposal = thaw.propose(workspace)
         facts = [*describe_freeze(proposal.freeze), f"{escape(name)} lifts this: changes are allowed again."]
-        if not confirm_by_typing("\n".join(facts), "thaw"):
+        if not confirm("\n".join(facts), "Thaw?", word="thaw" if workspace.settings.confirm_by_word else None):
             raise RefusedError("Cancelled. The workspace is still frozen.")
         thaw.decide(workspace, proposal, name)
     if args.json:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.confirm import confirm_by_typing
+from kaiza.cli.console.confirm import confirm
 from kaiza.cli.console.id_prefix import resolve_id
 from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.decisions import unlock
@@ -51,7 +51,8 @@ def _run_unlock(args: argparse.Namespace) -> int:
             role = roles_by_id[resolve_id(roles_by_id, args.session, "open session", "`kaiza status` lists them.")]
         proposal = unlock.propose(workspace, role)
         facts = [line for lock in proposal.locks for line in describe_lock(lock)]
-        if not confirm_by_typing("\n".join([*facts, f"{escape(name)} unlocks this."]), "unlock"):
+        facts.append(f"{escape(name)} unlocks this.")
+        if not confirm("\n".join(facts), "Unlock?", word="unlock" if workspace.settings.confirm_by_word else None):
             raise RefusedError("Cancelled. Nothing was unlocked.")
         unlocked = unlock.decide(workspace, proposal, name)
     if args.json:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.confirm import confirm_by_typing
+from kaiza.cli.console.confirm import confirm
 from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.decisions import adopt
 from kaiza.domain.refusal import RefusedError
@@ -58,11 +58,11 @@ def _run_adopt(args: argparse.Namespace) -> int:
 
 
 def confirm_adoption(workspace: Workspace, name: str) -> adopt.Decision:
-    """Show what came, ask for the word, and adopt."""
+    """Show what came, ask, and adopt."""
     what = "this workspace" if workspace.binding.is_foreign else "these settings"
     proposal = adopt.propose(workspace)
     facts = "\n".join([*_arrival_lines(proposal.arrival), "", f"{escape(name)} adopts {what} on this machine."])
-    if not confirm_by_typing(facts, "adopt"):
+    if not confirm(facts, f"Adopt {what}?", word="adopt" if workspace.settings.confirm_by_word else None):
         raise RefusedError("Cancelled. Nothing was adopted.")
     return adopt.decide(workspace, proposal, name)
 

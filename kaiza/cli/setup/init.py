@@ -8,7 +8,7 @@ from typing import Any
 
 from kaiza.cli.call import parse_server_url
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.confirm import confirm_by_typing
+from kaiza.cli.console.confirm import confirm
 from kaiza.cli.console.open_workspace import open_root
 from kaiza.cli.setup.adopt import confirm_adoption
 from kaiza.decisions import init
@@ -159,13 +159,12 @@ def _confirm_changes(args: argparse.Namespace, proposal: init.Proposal) -> None:
         return
     if not any(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise UndeterminedError(_NO_TERMINAL)
-    facts = [
+    lines = [
         f"To be {deed}: {', '.join(escape(change.name) for change in group)}"
         for deed, group in setup_advice.list_by_deed(proposal.files)
     ]
-    question = "\n".join(facts) or "Only directories change, as shown."
-    is_confirmed = confirm_by_typing(question, "remove" if args.remove else "init", _NO_TERMINAL)
-    if not is_confirmed:
+    facts = "\n".join(lines) or "Only directories change, as shown."
+    if not confirm(facts, "Remove this?" if args.remove else "Write this?", missing=_NO_TERMINAL):
         raise RefusedError("Cancelled. Nothing was written.")
 
 

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from kaiza.cli.console import arguments, audit_reader, output
-from kaiza.cli.console.confirm import confirm_by_typing
+from kaiza.cli.console.confirm import confirm
 from kaiza.cli.console.id_prefix import resolve_id
 from kaiza.cli.console.interrupted import name_interrupted
 from kaiza.cli.console.open_workspace import PLAN_ADVICE, open_workspace, parse_plan_prefix, verify_whole_log
@@ -100,7 +100,7 @@ def _undo_changes(args: argparse.Namespace, workspace: Workspace, name: str) -> 
     count, left_alone = format_count(len(proposal.changes), "file"), format_count(len(proposal.skipped), "file")
     request_ids: list[str] = []
     if proposal.changes and not args.dry_run:
-        if not args.yes and not confirm_by_typing(f"{count} to be restored as shown.", "undo", _NO_TERMINAL):
+        if not args.yes and not confirm("", f"Restore {count} as shown?", missing=_NO_TERMINAL):
             raise RefusedError("Cancelled. Nothing was restored.")
         request_ids = [*undo.decide(workspace, proposal, name).request_ids]
     if args.json:

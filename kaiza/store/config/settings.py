@@ -51,6 +51,7 @@ DIRECTIONS: Mapping[str, Direction] = MappingProxyType(
         "deny_read": Direction([], _unite),
         "allow_read": Direction([], _intersect),
         "approval.require": Direction("edit", _in_order("edit", "command", "signature")),
+        "approval.confirm": Direction("yes", _in_order("yes", "id")),
         "lock.release": Direction("report", _in_order("report", "person")),
         "audit.sync": Direction("batched", _in_order("batched", "every")),
         "checks.seconds": Direction(300, min),
@@ -99,6 +100,8 @@ class Settings:
     allow_read: frozenset[str] = frozenset()
     sync_every: bool = False
     required_approval: str = "edit"
+    confirm_by_word: bool = False
+    """Whether a person confirms by typing the plan's id, or a word, instead of `y`."""
     release_by_person: bool = False
     checks_seconds: int = 300
     checks_network: bool = False
@@ -116,6 +119,7 @@ def make_settings(values: Values) -> Settings:
         allow_read=frozenset(full["allow_read"]),
         sync_every=full["audit.sync"] == "every",
         required_approval=full["approval.require"],
+        confirm_by_word=full["approval.confirm"] == "id",
         release_by_person=full["lock.release"] == "person",
         checks_seconds=full["checks.seconds"],
         checks_network=full["checks.network"],

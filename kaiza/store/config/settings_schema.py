@@ -22,9 +22,14 @@ class AuditSection(ClosedModel):
 
 
 class ApprovalSection(ClosedModel):
-    """`edit`: setting the status in the plan file approves it; `command`: only `kaiza plan approve` does."""
+    """What approves a plan, and how a person confirms at the terminal.
+
+    `edit`: setting the status in the plan file approves it; `command`: only `kaiza plan approve` does.
+    `yes`: commands ask `[y/N]`; `id`: `kaiza plan approve` asks for the plan's id, others for a word.
+    """
 
     require: Literal["edit", "command", "signature"] = "edit"
+    confirm: Literal["yes", "id"] = "yes"
 
 
 class LockSection(ClosedModel):

@@ -47,8 +47,7 @@ def test_show_and_the_question_contain_what_differs_from_the_draft(path, kaiza, 
     shown = kaiza("plan", "show", "PLAN-1").out.splitlines()
     review = json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)
     at = screen("plan", "approve", "PLAN-1", columns=80, NO_COLOR="1")
-    asked = at.until("Type PLAN-1").splitlines()
-    at.type("PLAN-1\n")
+    asked = at.answer("y").splitlines()
 
     for lines in (shown, asked):
         assert {'│ -scope: {modify: ["src/a.py"]}', '│ +scope: {modify: ["**"]}'} <= set(lines)
@@ -64,14 +63,13 @@ def test_without_a_draft_no_difference_is_shown(path, kaiza):
     assert "Changed since the draft" not in kaiza("plan", "show", "PLAN-1").out
 
 
-@pytest.mark.parametrize("answers", [["PLAN-1", "PLAN-2"], ["no", "PLAN-2"], ["PLAN-1", "no"]])
+@pytest.mark.parametrize("answers", [["y", "y"], ["no", "y"], ["y", "no"]])
 def test_several_plans_are_asked_about_one_after_the_other(path, kaiza, screen, answers):
     for plan_id in ("PLAN-1", "PLAN-2"):
         path.with_name(f"{plan_id}.md").write_text(PLAN.format(status="DRAFT").replace("PLAN-1", plan_id))
     at = screen("plan", "approve", "PLAN-1", "PLAN-2", "PLAN-1")
     for plan_id, answer in zip(("PLAN-1", "PLAN-2"), answers, strict=True):
-        at.until(f"Type {plan_id}")
-        at.type(f"{answer}\n")
+        at.answer(answer, f"Approve {plan_id}?")
     status = at.end()
     allowed = [plan["allows"] for plan in json.loads(kaiza("plan", "list", "--json").out)["plans"]]
 

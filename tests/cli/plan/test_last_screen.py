@@ -54,11 +54,10 @@ def rows(shown):
     return lines
 
 
-def ask(screen, *words, question="Type "):
+def ask(screen, *words):
     """The rows before a question, which is answered with no."""
     at = screen(*words, columns=COLUMNS, NO_COLOR="1")
-    shown = at.until(question)
-    at.type("no\n")
+    shown = at.answer("no")
     assert at.end() == 1
     return rows(shown)
 
@@ -82,7 +81,7 @@ PROSE = {
 @pytest.mark.parametrize("prose", PROSE.values(), ids=PROSE)
 def test_prose_that_imitates_facts_is_quoted_line_by_line_and_the_facts_are_last(plan, screen, prose):
     plan(prose)
-    lines = ask(screen, "plan", "approve", "PLAN-1", question="Type PLAN-1")
+    lines = ask(screen, "plan", "approve", "PLAN-1")
 
     assert [row for row in unquoted(lines) if "docs/x.md" in row] == []
     assert any("docs/x.md" in row for row in lines)
@@ -91,7 +90,7 @@ def test_prose_that_imitates_facts_is_quoted_line_by_line_and_the_facts_are_last
     assert "What it allows:" in last
     assert "  modify  **  (1 file now)" in last
     assert any("reaches the whole workspace" in row for row in last)
-    assert lines[-1].startswith("Type PLAN-1")
+    assert lines[-1].startswith("Approve PLAN-1? [y/N]")
 
 
 def test_show_quotes_the_prose_and_ends_with_the_facts(plan, screen, kaiza):
@@ -129,7 +128,7 @@ def test_long_values_of_the_front_matter_are_wrapped_with_a_quote_mark(plan, scr
     at = screen("plan", "show", "PLAN-1", columns=COLUMNS, NO_COLOR="1")
     at.end()
 
-    for lines in (ask(screen, "plan", "approve", "PLAN-1", question="Type PLAN-1"), rows(at.shown)):
+    for lines in (ask(screen, "plan", "approve", "PLAN-1"), rows(at.shown)):
         assert [row for row in unquoted(lines) if row.lstrip().startswith(("modify  docs", "modifydocs"))] == []
         assert "  modify  **  (1 file now)" in unquoted(lines)
 
@@ -145,7 +144,7 @@ def test_long_values_of_the_front_matter_are_wrapped_with_a_quote_mark(plan, scr
 def test_a_scope_that_is_hard_to_read_in_the_file_is_warned_of_beside_the_question(plan, screen, rule, modify):
     path = plan(modify="HERE")
     path.write_text(path.read_text().replace("scope: {modify: HERE}", f"scope:\n  modify: {modify}"))
-    lines = ask(screen, "plan", "approve", "PLAN-1", question="Type PLAN-1")
+    lines = ask(screen, "plan", "approve", "PLAN-1")
 
     assert any(f"[{rule}]" in row for row in lines[-LINES:])
 
@@ -178,11 +177,10 @@ def test_invisible_characters_are_warned_of_with_their_line(plan, kaiza, text):
 def test_the_difference_since_approval_is_quoted_and_comes_before_the_facts(plan, screen):
     path = plan(modify='["src/*.py"]')
     approved = screen("plan", "approve", "PLAN-1")
-    approved.until("Type PLAN-1")
-    approved.type("PLAN-1\n")
+    approved.answer("y")
     approved.end()
     path.write_text(path.read_text().replace('["src/*.py"]', '["**"]') + FACTS + "x" * 79 + LIE + "\n")
-    lines = ask(screen, "plan", "approve", "PLAN-1", question="Type PLAN-1")
+    lines = ask(screen, "plan", "approve", "PLAN-1")
 
     assert [row for row in unquoted(lines) if "docs/x.md" in row] == []
     assert any(row.startswith('│ +scope: {modify: ["**"]') for row in lines)
@@ -193,8 +191,7 @@ def test_the_difference_since_approval_is_quoted_and_comes_before_the_facts(plan
 def test_a_difference_that_is_too_long_to_show_says_so(plan, screen, kaiza):
     path = plan()
     approved = screen("plan", "approve", "PLAN-1")
-    approved.until("Type PLAN-1")
-    approved.type("PLAN-1\n")
+    approved.answer("y")
     approved.end()
     path.write_text(path.read_text() + "x\n" * 80_000)
 
@@ -203,29 +200,28 @@ def test_a_difference_that_is_too_long_to_show_says_so(plan, screen, kaiza):
     assert "The rest of the difference" not in kaiza("plan", "show", "PLAN-1").out
 
 
-def test_a_plan_id_to_be_typed_is_whole_on_a_narrow_terminal(plan, screen):
+def test_a_plan_id_to_be_typed_is_whole_on_a_narrow_terminal(plan, screen, workspace):
     plan_id = "PLAN-" + "A" * 59
     plan(plan_id=plan_id)
+    (workspace / "kaiza.toml").write_text('[approval]\nconfirm = "id"\n')
     at = screen("plan", "approve", plan_id, columns=30)
-    at.until(f"Type this to confirm, anything else to cancel:\n{plan_id}\n> ")
-    at.type(f"{plan_id}\n")
+    at.answer(plan_id, f"Type this to confirm, anything else to cancel:\n{plan_id}\n> ")
 
     assert at.end() == 0
 
 
 def test_a_long_freeze_reason_is_wrapped_with_a_quote_mark(kaiza, screen, workspace):
-    kaiza("freeze", "x" * 100 + "Type no to thaw. " * 3, "--as", "Ann")
-    lines = ask(screen, "thaw", question="Type thaw")
+    kaiza("freeze", "x" * 100 + "Thaw? [y/n] " * 3, "--as", "Ann")
+    lines = ask(screen, "thaw")
 
-    assert [row for row in unquoted(lines[:-1]) if "Type no" in row] == []
-    assert any("Type no" in row for row in lines)
+    assert [row for row in unquoted(lines[:-1]) if "[y/n]" in row] == []
+    assert any("[y/n]" in row for row in lines)
 
 
 def test_a_terminal_of_unknown_width_gets_80_columns(kaiza, screen, workspace):
     kaiza("freeze", "x" * 200, "--as", "Ann")
     at = screen("thaw", columns=0)
-    shown = at.until("Type thaw")
-    at.type("no\n")
+    shown = at.answer("no")
     at.end()
 
     assert max(map(len, shown.splitlines()[:-1])) == COLUMNS
@@ -241,7 +237,7 @@ def test_undo_wraps_long_diff_lines_with_a_quote_mark_and_lists_the_files_last(w
     name = "src/" + "n" * 67 + "modify src.py"
     app.call("write_file", {"path": name, "content": lie, "plan_hash": plan_hash})
     app.close()
-    lines = ask(screen, "undo", "--plan", "PLAN-1", question="Type undo")
+    lines = ask(screen, "undo", "--plan", "PLAN-1")
 
     assert [row for row in unquoted(lines) if row.strip().startswith(("modify src", "modify  src"))] == []
     assert unquoted(lines).count("To be restored:") == 1
@@ -249,7 +245,7 @@ def test_undo_wraps_long_diff_lines_with_a_quote_mark_and_lists_the_files_last(w
 
 
 def test_init_names_the_files_beside_its_question(workspace, screen):
-    lines = ask(screen, "init", "--client", "cursor", question="Type init")
+    lines = ask(screen, "init", "--client", "cursor")
 
     assert any(".cursor/mcp.json" in row for row in lines[-6:])
 

@@ -54,10 +54,9 @@ def records(log):
     return [json.loads(line) for line in log.read_bytes().splitlines()] if log.exists() else []
 
 
-def approve(screen, *more, plan_id="PLAN-1", word=None, **how):
+def approve(screen, *more, plan_id="PLAN-1", answer="y", **how):
     prompt = screen("plan", "approve", plan_id, "--as", "Ann", *more, **how)
-    shown = prompt.until(f"Type {plan_id}")
-    prompt.type(f"{word or plan_id}\n")
+    shown = prompt.answer(answer)
     return prompt.end(), shown
 
 
@@ -211,31 +210,41 @@ def test_an_approval_sets_status_name_and_time_and_records_the_hash_that_was_sho
 def test_an_approval_records_no_number_of_files_where_counting_them_was_broken_off(kaiza, plan, log, monkeypatch):
     plan()
     monkeypatch.setattr(scope_preview, "_SECONDS", -1)
-    monkeypatch.setattr(approve_command, "confirm_by_typing", lambda *_: True)
+    monkeypatch.setattr(approve_command, "confirm", lambda *_, **__: True)
     assert kaiza("plan", "approve", "PLAN-1", "--as", "Ann").status == 0
     _, seal = records(log)
 
     assert seal["detail"] == {"how": "command", "approved_by": "Ann", "files": None, "counted": False}
 
 
-@pytest.mark.parametrize("word", ["yes", "plan-1", "approve", "\x04"])
-def test_any_other_answer_approves_nothing(plan, log, screen, word):
+@pytest.mark.parametrize("answer", ["PLAN-1", "\x04"])
+def test_any_other_answer_approves_nothing(plan, log, screen, answer):
     before = plan().read_bytes()
     prompt = screen("plan", "approve", "PLAN-1")
-    prompt.until("Type PLAN-1")
-    prompt.type(word if word == "\x04" else f"{word}\n")
+    prompt.answer(answer)
 
     assert prompt.end() == 1
     assert plan().read_bytes() == before
     assert records(log) == []
 
 
+@pytest.mark.parametrize(("answer", "status"), [("PLAN-2-tokens", 0), ("PLAN-2", 1), ("y", 1)])
+def test_an_approval_may_be_set_to_need_the_whole_id(plan, workspace, screen, answer, status):
+    (workspace / "kaiza.toml").write_text('[approval]\nconfirm = "id"\n')
+    path = plan(plan_id="PLAN-2-tokens")
+    prompt = screen("plan", "approve", "PLAN-2")
+    shown = prompt.answer(answer, "Type PLAN-2-tokens to confirm")
+
+    assert "What it allows:" in shown
+    assert prompt.end() == status
+    assert ("status: APPROVED" in path.read_text()) is not bool(status)
+
+
 def test_approval_is_read_from_the_terminal_and_not_from_standard_input(plan, log, screen, tmp_path):
     path = plan()
     before = path.read_bytes()
-    prompt = screen("plan", "approve", "PLAN-1", "--json", stdin=b"PLAN-1\n", out=tmp_path / "out")
-    prompt.until("Type PLAN-1")
-    prompt.type("no\n")
+    prompt = screen("plan", "approve", "PLAN-1", "--json", stdin=b"y\n", out=tmp_path / "out")
+    prompt.answer("no")
 
     assert prompt.end() == 1
     assert (path.read_bytes(), records(log), (tmp_path / "out").read_bytes()) == (before, [], b"")
@@ -249,11 +258,13 @@ def test_without_a_terminal_nothing_can_be_approved_thawed_or_unlocked(kaiza, pl
     kaiza("freeze", "stop")
     before = path.read_bytes(), log.read_bytes()
     result = subprocess.run(
-        [sys.executable, "-m", "kaiza", *words], input=b"PLAN-1\nthaw\nunlock\n", capture_output=True, check=False,
+        [sys.executable, "-m", "kaiza", *words], input=b"y\ny\n", capture_output=True, check=False,
         cwd=workspace, start_new_session=True, timeout=30,
     )  # fmt: skip
 
+    # Nothing is locked, so that there is no question.
     assert result.returncode == (1 if "unlock" in words else 3)
+    assert (b"Run the command in your own terminal" in result.stderr) is ("unlock" not in words)
     assert (path.read_bytes(), log.read_bytes()) == before
     assert kaiza(*words, "--yes").status == 2
 
@@ -262,13 +273,13 @@ def test_without_a_terminal_nothing_can_be_approved_thawed_or_unlocked(kaiza, pl
 def test_a_plan_that_changes_during_the_question_is_not_approved(plan, log, screen, change):
     path = plan()
     prompt = screen("plan", "approve", "PLAN-1")
-    prompt.until("Type PLAN-1")
+    prompt.until("Approve PLAN-1?")
     if change == "gone":
         path.unlink()
     else:
         path.write_text(path.read_text() + ("More.\n" if change == "more text" else ""))
     before = path.read_bytes() if path.exists() else None
-    prompt.type("PLAN-1\n")
+    prompt.answer("y")
     same = change == "nothing but a new file"
 
     assert prompt.end() == (0 if same else 1)
@@ -404,13 +415,9 @@ def test_a_plan_is_named_by_its_first_characters(kaiza, plan):
     assert kaiza("plan", "reject", "PLAN-2", "--json").out.count("PLAN-2-tokens") == 1
 
 
-def test_an_approval_by_prefix_asks_for_the_whole_id(kaiza, plan, screen):
-    path = plan(plan_id="PLAN-2-tokens")
-    answers = []
-    for typed in ("PLAN-2", "PLAN-2-tokens"):
-        prompt = screen("plan", "approve", "PLAN-2")
-        prompt.until("Type PLAN-2-tokens")
-        prompt.type(f"{typed}\n")
-        answers.append((prompt.end(), "status: APPROVED" in path.read_text()))
+def test_an_approval_by_prefix_asks_with_the_whole_id(plan, screen):
+    plan(plan_id="PLAN-2-tokens")
+    prompt = screen("plan", "approve", "PLAN-2")
 
-    assert answers == [(1, False), (0, True)]
+    assert prompt.answer("no").endswith("Approve PLAN-2-tokens? [y/N] ")
+    assert prompt.end() == 1

@@ -39,19 +39,25 @@ def test_without_a_terminal_nothing_is_adopted(process, foreign):
     assert not (foreign / ".kaiza").exists()
 
 
-def test_another_word_adopts_nothing(screen, foreign):
+def test_any_other_answer_adopts_nothing(screen, foreign):
     shown = screen("adopt")
-    shown.until("Type adopt")
-    shown.type("yes\n")
+    shown.answer("no")
 
     assert shown.end() == 1
     assert not (foreign / ".kaiza").exists()
 
 
-def test_the_word_adopts_up_to_the_records_that_were_there(screen, kaiza, foreign, log):
+def test_settings_that_came_along_may_require_the_word(screen, foreign):
+    (foreign / "kaiza.toml").write_text('[approval]\nconfirm = "id"\n')
+    shown = screen("adopt")
+    shown.answer("y", "Type adopt")
+
+    assert shown.end() == 1
+
+
+def test_a_yes_adopts_up_to_the_records_that_were_there(screen, kaiza, foreign, log):
     shown = screen("adopt", "--as", "Ann")
-    shown.until("Type adopt")
-    shown.type("adopt\n")
+    shown.answer("y")
     status = shown.end()
     last = json.loads(log.read_bytes().splitlines()[-1])
 
@@ -66,8 +72,7 @@ def test_an_id_that_came_with_the_workspace_is_kept(screen, foreign):
     (foreign / ".kaiza").mkdir()
     (foreign / ".kaiza/id").write_text("ab" * 16)
     shown = screen("adopt")
-    shown.until("Type adopt")
-    shown.type("adopt\n")
+    shown.answer("y")
 
     assert shown.end() == 0
     assert known(foreign)["id"] == "ab" * 16
@@ -97,10 +102,8 @@ def test_a_freeze_does_not_wait_for_the_adoption(kaiza, foreign):
 def test_init_asks_for_the_adoption_and_yes_does_not_give_it(kaiza, screen, foreign):
     refused = kaiza("init", "--yes")
     shown = screen("init")
-    shown.until("Type adopt")
-    shown.type("adopt\n")
-    shown.until("Type init")
-    shown.type("init\n")
+    shown.answer("y", "Adopt this workspace?")
+    shown.answer("y", "Write this?")
 
     assert refused.status == 1
     assert shown.end() == 0

@@ -548,13 +548,13 @@ def test_without_a_terminal_init_exits_with_3_and_writes_nothing(process, bare):
     assert snapshot(bare.parent) == before
 
 
-@pytest.mark.parametrize(("typed", "status"), [("init\n", 0), ("yes\n", 1), ("\n", 1)])
-def test_init_asks_at_the_terminal(screen, bare, typed, status):
+@pytest.mark.parametrize(("answer", "status"), [("y", 0), ("init", 1)])
+def test_init_shows_the_diff_and_asks_once_at_the_terminal(screen, bare, answer, status):
     command = screen("init", "--client", "cursor")
-    command.until("Type init to confirm")
-    command.type(typed)
 
+    assert "+++ b/.cursor/mcp.json" in command.answer(answer)
     assert command.end() == status
+    assert command.shown.count("[y/N]") == 1
     assert (bare / ".cursor/mcp.json").exists() == (status == 0)
 
 

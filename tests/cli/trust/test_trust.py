@@ -53,31 +53,28 @@ def decisions(workspace, action):
     return [each["detail"] for each in records(workspace) if (each["detail"] or {}).get("action") == action]
 
 
-def trust_merged(screen, *more, word="merged"):
+def trust_merged(screen, *more, answer="y"):
     prompt = screen("trust", "merged", *more)
-    shown = prompt.until("Type merged")
-    prompt.type(f"{word}\n")
+    shown = prompt.answer(answer)
     return prompt.end(), shown
 
 
-def add_signer(screen, line, *more, project="\n", word="signer"):
+def add_signer(screen, line, *more, project="", answer="y"):
     prompt = screen("trust", "signer", "add", line, *more)
-    if project:
-        prompt.until("Project")
-        prompt.type(project)
-    shown = prompt.until("Type signer")
-    prompt.type(f"{word}\n")
+    if project is not None:
+        prompt.answer(project, "Project")
+    shown = prompt.answer(answer)
     return prompt.end(), shown
 
 
 def without_terminal(*words):
     return subprocess.run(
         [sys.executable, "-m", "kaiza", *words],
-        input=b"merged\nsigner\n", capture_output=True, check=False, start_new_session=True, timeout=60,
+        input=b"y\ny\n", capture_output=True, check=False, start_new_session=True, timeout=60,
     )  # fmt: skip
 
 
-def test_a_branch_is_trusted_after_the_word_is_typed_and_the_decision_recorded(merged, screen, kaiza):
+def test_a_branch_is_trusted_after_a_yes_and_the_decision_recorded(merged, screen, kaiza):
     status, shown = trust_merged(screen, "--ref", "origin/main", "--as", "Ann")
 
     assert status == 0
@@ -96,8 +93,8 @@ def test_the_default_branch_of_the_remote_is_proposed(merged, screen):
     assert trusted(merged).merged_refs == (TRUSTED,)
 
 
-def test_any_other_word_changes_nothing(merged, screen):
-    assert trust_merged(screen, "--ref", "origin/main", word="yes")[0] == 1
+def test_any_other_answer_changes_nothing(merged, screen):
+    assert trust_merged(screen, "--ref", "origin/main", answer="no")[0] == 1
     assert trusted(merged).merged_refs == ()
     assert decisions(merged, "trust") == []
 
@@ -169,12 +166,12 @@ def test_the_first_signer_names_the_project_and_the_directory_is_proposed(worksp
 
 
 def test_the_second_signer_is_for_the_same_project(workspace, line, screen, tmp_path, kaiza):
-    add_signer(screen, line, project="app\n")
+    add_signer(screen, line, project="app")
     path = tmp_path / "bob.signer"
     path.write_text(f"# Bob\n{signer_line(make_key(tmp_path, 'bob'), 'bob@example.org')}")
 
     assert kaiza("trust", "signer", "add", str(path), "--project", "other").status == 1
-    assert add_signer(screen, str(path), project="")[0] == 0
+    assert add_signer(screen, str(path), project=None)[0] == 0
     assert signers(workspace) == ["ann@example.org", "bob@example.org"]
     assert trusted(workspace).project == "app"
 
@@ -190,7 +187,7 @@ def test_a_project_name_is_one_short_line(workspace, line, kaiza, name):
 
 
 def test_a_removed_signer_is_gone_at_once_without_a_terminal(workspace, line, screen):
-    add_signer(screen, line, "--project", "app", project="")
+    add_signer(screen, line, "--project", "app", project=None)
 
     assert without_terminal("trust", "signer", "remove", "ann@example.org").returncode == 0
     assert signers(workspace) == []
@@ -199,7 +196,7 @@ def test_a_removed_signer_is_gone_at_once_without_a_terminal(workspace, line, sc
 
 
 def test_signers_are_listed_as_lines_and_one_that_does_not_count_is_reported(workspace, line, screen, kaiza):
-    add_signer(screen, line, "--project", "app", project="")
+    add_signer(screen, line, "--project", "app", project=None)
     listed = kaiza("trust", "signer", "list")
     assert (listed.status, listed.out.split()[:2]) == (0, line.split()[:2])
 
@@ -247,11 +244,21 @@ def test_nothing_trusted_is_a_whole_answer(workspace, kaiza):
     assert kaiza("trust").out
 
 
+def test_trust_may_be_set_to_need_a_word(merged, workspace, line, screen):
+    (workspace / "kaiza.toml").write_text('[approval]\nconfirm = "id"\n')
+    branch = screen("trust", "merged", "--ref", "origin/main")
+    branch.answer("y", "Type merged")
+    key = screen("trust", "signer", "add", line, "--project", "app")
+    key.answer("y", "Type signer")
+
+    assert [branch.end(), key.end()] == [1, 1]
+    assert (trusted(workspace).merged_refs, signers(workspace)) == ((), [])
+
+
 def test_screens_fit_into_80_columns(merged, line, screen):
     trust_merged(screen, "--ref", "origin/main")
     prompt = screen("trust", "signer", "add", line, "--project", "app", columns=80)
-    shown = prompt.until("Type signer")
-    prompt.type("signer\n")
+    shown = prompt.answer("y")
     prompt.end()
     listing = screen("trust", columns=80)
     listing.end()

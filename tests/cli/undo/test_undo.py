@@ -120,13 +120,12 @@ def test_a_dry_run_changes_nothing_and_records_nothing(kaiza, agent, workspace, 
     assert (result["dry_run"], result["request_ids"], result["kept"]) == (True, [], [])
 
 
-@pytest.mark.parametrize(("answer", "status"), [("undo", 0), ("y", 1), ("yes", 1), ("UNDO", 1), ("", 1), ("\x04", 1)])
-def test_undo_asks_after_showing_the_diffs_for_its_word_and_takes_no_other(agent, workspace, screen, answer, status):
+@pytest.mark.parametrize(("answer", "status"), [("y", 0), ("undo", 1)])
+def test_undo_asks_after_showing_the_diffs(agent, workspace, screen, answer, status):
     change = agent()
     change("write_file", path="src/new.py", content="n\n")
     prompt = screen("undo", "--session", change.session)
-    shown = prompt.until("Type undo")
-    prompt.type(answer if answer == "\x04" else f"{answer}\n")
+    shown = prompt.answer(answer)
 
     assert prompt.end() == status
     assert "-n" in shown

@@ -18,6 +18,7 @@ VALUES = {
     "deny_read": st.lists(st.sampled_from(["a", "b/**", "c"]), unique=True),
     "allow_read": st.lists(st.sampled_from(PATHS), unique=True),
     "approval.require": st.sampled_from(["edit", "command", "signature"]),
+    "approval.confirm": st.sampled_from(["yes", "id"]),
     "lock.release": st.sampled_from(["report", "person"]),
     "audit.sync": st.sampled_from(["batched", "every"]),
     "checks.seconds": st.integers(1, 3600),
@@ -29,6 +30,7 @@ VALUES = {
 SETTINGS = st.fixed_dictionaries({}, optional=VALUES)
 ORDERS = {
     "approval.require": ["edit", "command", "signature"],
+    "approval.confirm": ["yes", "id"],
     "lock.release": ["report", "person"],
     "audit.sync": ["batched", "every"],
     "objects.keep": ["7d", "30d", "8w", "90d", "20w"],
@@ -167,6 +169,7 @@ def test_each_setting_names_the_places_that_it_comes_from():
         "lock.release": ["place 1"],
         "checks.seconds": ["adopted"],
         "allow_read": [DEFAULT],
+        "approval.confirm": [DEFAULT],
         "audit.sync": [DEFAULT],
         "checks.network": [DEFAULT],
         "checks.writable": [DEFAULT],

@@ -6,7 +6,7 @@ import shutil
 import threading
 
 import pytest
-from agents import hash_of, person, plan, word
+from agents import confirm, hash_of, person, plan
 from scenes import bind, make_ready, records
 
 from kaiza.app import App
@@ -309,7 +309,7 @@ def test_a_snapshot_from_before_an_adoption_is_not_used_after_it(workspace):
     (workspace / "kaiza.toml").write_text('[approval]\nrequire = "command"\n')
     plan(workspace, status="DRAFT")
     use(workspace)
-    assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    assert confirm(workspace, "plan", "approve", "PLAN-1") == 0
     before = write(workspace, hash_of(workspace))
     (workspace / ".kaiza/id").write_text("0" * 32)
     bind(workspace, adopted=len(records(workspace)))
@@ -350,7 +350,7 @@ def test_only_what_the_workspace_before_forbade_holds_for_a_third_one_at_the_pat
     person(workspace, "freeze", "wait")
     begin_again(workspace)
     use(workspace)
-    thawed = word(workspace, "thaw", "thaw")
+    thawed = confirm(workspace, "thaw")
     begin_again(workspace)
 
     assert thawed == 0
@@ -434,7 +434,7 @@ def test_after_two_state_directories_adopted_a_log_a_persons_word_counts_in_both
     bind(workspace, adopted=len(records(workspace)))
     use(workspace)
     monkeypatch.setenv("XDG_STATE_HOME", first)
-    assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    assert confirm(workspace, "plan", "approve", "PLAN-1") == 0
     monkeypatch.setenv("XDG_STATE_HOME", second)
 
     assert write(workspace, hash_of(workspace)) is None
