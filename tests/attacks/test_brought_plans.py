@@ -85,8 +85,9 @@ FORMATTERS = {
 }
 
 
-@pytest.mark.parametrize("is_seen", [True, False], ids=["seen before", "first seen formatted"])
-@pytest.mark.parametrize("how", FORMATTERS)
+@pytest.mark.parametrize(
+    ("how", "is_seen"), [*((how, True) for how in FORMATTERS), ("line ends", False), ("quotes", False)]
+)
 def test_a_formatter_does_not_approve_what_git_brought(repository, write, how, is_seen):
     bring_approved(repository)
     if is_seen:
@@ -113,8 +114,13 @@ def test_what_was_brought_once_stays_brought_after_its_branch_and_repository_are
     assert (formatted, write()) == ("git", "git")
 
 
-@pytest.mark.parametrize("is_staged_only", [True, False])
-@pytest.mark.parametrize("path", ["docs/PLAN-1.md", "docs/Old plan.txt", "plans/PLAN-1.md.orig", "plans/old/PLAN-9.md"])
+@pytest.mark.parametrize(
+    ("path", "is_staged_only"),
+    [
+        *((path, False) for path in ("docs/PLAN-1.md", "docs/Old plan.txt", "plans/PLAN-1.md.orig")),
+        ("plans/old/PLAN-9.md", True),
+    ],
+)
 def test_an_approved_copy_elsewhere_in_the_repository_means_that_git_brought_it(
     repository, write, path, is_staged_only
 ):
@@ -222,10 +228,15 @@ def conflict(root, *words):
     assert "# Why we" in (root / PATH).read_text()
 
 
-@pytest.mark.parametrize("then", ["at once", "committed", "reset", "taken up again"])
-@pytest.mark.parametrize("words", [["merge", "theirs"], ["cherry-pick", "theirs"], ["merge", "--squash", "theirs"]])
+@pytest.mark.parametrize(
+    ("words", "then"),
+    [
+        *((words, "at once") for words in ("merge theirs", "cherry-pick theirs", "merge --squash theirs")),
+        *(("merge theirs", then) for then in ("committed", "reset", "taken up again")),
+    ],
+)
 def test_resolving_a_conflict_in_the_text_does_not_approve(repository, write, words, then):
-    conflict(repository, *words)
+    conflict(repository, *words.split())
     if then == "committed":
         commit(repository)
     elif then == "reset":
@@ -269,9 +280,7 @@ def test_a_first_approval_of_what_another_branch_has_approved_needs_the_command(
     assert write() == "ok"
 
 
-@pytest.mark.parametrize(
-    "name", ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer"]
-)
+@pytest.mark.parametrize("name", ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "sequencer"])
 @pytest.mark.parametrize("is_worktree", [False, True])
 def test_nothing_counts_anew_while_git_is_in_the_middle_of_something(repository, write, name, is_worktree):
     directory = repository / ".git"
@@ -322,8 +331,10 @@ def test_popping_a_stash_into_other_text_does_not_approve(repository, write):
     assert write() == "git"
 
 
-@pytest.mark.parametrize("name", [".hg", ".svn", ".jj", ".bzr", "_darcs"])
-@pytest.mark.parametrize("place", ["root", "above", "plans"])
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [*((name, "root") for name in (".hg", ".svn", ".jj", ".bzr", "_darcs")), (".hg", "above"), (".hg", "plans")],
+)
 def test_under_another_version_control_an_edit_does_not_count(workspace, write, name, place):
     (workspace / "src").mkdir()
     plan(workspace, status="DRAFT")
@@ -530,8 +541,13 @@ def test_a_draft_seen_in_an_earlier_workspace_does_not_approve_a_plan_of_the_nex
     assert app.call("write_file", arguments).envelope["cause"].get("came_by") == "bound"
 
 
-@pytest.mark.parametrize("name", ["HEAD", "index", "config", "packed-refs", "refs/heads/main", "info/attributes"])
-@pytest.mark.parametrize("what", ["fifo", "loop", "directory"])
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        *((name, "fifo") for name in ("HEAD", "index", "config", "packed-refs", "refs/heads/main", "info/attributes")),
+        *((name, what) for name in ("HEAD", "config") for what in ("loop", "directory")),
+    ],
+)
 def test_odd_files_in_git_s_directory_make_nobody_wait(repository, write, monkeypatch, name, what):
     path = repository / ".git" / name
     path.unlink(missing_ok=True)

@@ -50,18 +50,6 @@ def test_a_write_beyond_the_byte_limit_is_refused_before_its_intent(begun, works
     assert (workspace / "src" / "a").read_text() == OLD
 
 
-@pytest.mark.parametrize("write", WRITES)
-def test_a_write_within_the_byte_limit_adds_its_size_to_the_usage(begun, workspace, plan_with_limit, write):
-    tool, arguments = WRITES[write]
-    plan_hash = plan_with_limit(len(NEW) + 1)
-    first = begun.call(tool, {**arguments, "plan_hash": plan_hash}).envelope
-    second = begun.call("write_file", {"path": "src/more", "content": "xx", "plan_hash": plan_hash}).envelope
-
-    assert first is None
-    assert bytes_used(begun) == len(NEW)
-    assert (second["invariant_id"], second["cause"]["used"]) == ("PLAN_LIMIT_REACHED", len(NEW))
-
-
 def test_moving_and_deleting_use_no_bytes(begun, plan_with_limit):
     plan_hash = plan_with_limit(0)
     move = {"source": "src/a", "destination": "src/b", "expected_hash": sha(OLD.encode()), "plan_hash": plan_hash}

@@ -101,9 +101,13 @@ def write_files(workspace, path, *, exists):
         (workspace / path).write_text("mine\n")
 
 
-@pytest.mark.parametrize("whose", ["plan", "phase"])
-@pytest.mark.parametrize("exists", [True, False], ids=["exists", "absent"])
-@pytest.mark.parametrize(("denied", "path"), CASES)
+@pytest.mark.parametrize(
+    ("denied", "path", "exists", "whose"),
+    [
+        *((*case, exists, "plan") for case in CASES for exists in (True, False)),
+        *((*case, True, "phase") for case in CASES[:3]),
+    ],
+)
 def test_no_tool_changes_a_denied_path_in_another_spelling(begun, workspace, denied, path, exists, whose):
     write_files(workspace, path, exists=exists)
     if whose == "plan":
