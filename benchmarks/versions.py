@@ -1,9 +1,10 @@
-"""Compare this version with another one, side by side: `begin_session` on a log of 10,000 records, and a change.
+"""Compare this version with another one, side by side: start, first answer, a read, a change, the log, a review.
 
     uv run python benchmarks/versions.py OTHER/.venv/bin/python [--rounds 15] [--records 10000]
 
 OTHER is a checkout of the other version with its own environment. Prints a Markdown table of medians, with ranges. CPU
-is the time that all threads of the server ran between the request and its answer.
+is the time that all threads of the server ran between the request and its answer; of whole processes their user and
+system time.
 """
 
 import argparse
@@ -101,6 +102,52 @@ class Version:
         server.close()
         return figures
 
+    def run(self, *command):
+        """Wall and CPU milliseconds of a whole process."""
+        started = time.perf_counter()
+        environment = {**os.environ, "XDG_STATE_HOME": str(self.state)}
+        process = subprocess.Popen(
+            [self.python, *command], cwd=self.root, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0, command
+        return (time.perf_counter() - started) * 1000, (used.ru_utime + used.ru_stime) * 1000
+
+    def measure_start(self):
+        """From the start of the process to its answer to `tools/list`."""
+        started = time.perf_counter()
+        server = self.start()
+        figures = (time.perf_counter() - started) * 1000, server.cpu_seconds() * 1000
+        server.close()
+        return figures
+
+    def measure_first_answer(self):
+        """From the start of the process to the answer of its first tool call."""
+        started = time.perf_counter()
+        server = self.start()
+        server.call("begin_session", role="WINDSURF")
+        figures = (time.perf_counter() - started) * 1000, server.cpu_seconds() * 1000
+        server.close()
+        return figures
+
+    def measure_reads(self, count):
+        server = self.start()
+        server.call("begin_session", role="WINDSURF")
+        figures = [server.measure("read_file", path="a.txt") for _ in range(count)]
+        server.close()
+        return [statistics.median(column) for column in zip(*figures, strict=True)]
+
+    def measure_reading_log(self):
+        script = "from kaiza.store.audit.reader import read_records; import os; "
+        return self.run("-c", f"{script}assert sum(1 for _ in read_records(os.getcwd())) > 0")
+
+    def measure_verification(self):
+        return self.run("-m", "kaiza", "audit", "verify")
+
+    def measure_review(self):
+        return self.run("-m", "kaiza", "review", "--json")
+
     def measure_changes(self, count):
         server = self.start()
         server.call("begin_session", role="WINDSURF")
@@ -138,8 +185,14 @@ def main():
             both.append(Version(python, Path(parent) / name, args.records))
         print("| measure | wall | CPU |\n|---|---|---|")
         for name, measure in (
+            ("start", Version.measure_start),
+            ("first tool answer", Version.measure_first_answer),
             ("begin_session", Version.measure_begin),
+            ("read_file", lambda version: version.measure_reads(200)),
+            ("reading the log", Version.measure_reading_log),
+            ("audit verify", Version.measure_verification),
             ("write_file", lambda version: version.measure_changes(50)),
+            ("review --json", Version.measure_review),
         ):
             pairs = [[measure(version) for version in both] for _ in range(args.rounds)]
             row(name, *zip(*pairs, strict=True))
