@@ -6,7 +6,7 @@ return odd types, and an iterator may have no end. None of these functions raise
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any, TypeGuard, TypeVar
 
@@ -97,20 +97,12 @@ class _Copier:
         """The copy of an object or a list; None for a value of any other type."""
         if is_instance(value, Mapping):
             pairs = dict.items(value) if is_instance(value, dict) else value.items()
-            return {_copy_key(key): self.copy(item, depth - 1) for key, item in _first(pairs)}
-        if is_instance(value, (list, tuple, set, frozenset)):
-            return [self.copy(item, depth - 1) for item in _first(_iterate(value))]
-        return None
-
-
-def _iterate(value: Any) -> Iterable[Any]:
-    """The items of a list, tuple or set, by the built-in type's own iterator."""
-    kind = next(kind for kind in (list, tuple, set, frozenset) if is_instance(value, kind))
-    return kind.__iter__(value)
-
-
-def _first(items: Iterable[Any]) -> Iterable[Any]:
-    return islice(items, MAX_ITEMS)
+            return {_copy_key(key): self.copy(item, depth - 1) for key, item in islice(pairs, MAX_ITEMS)}
+        kind: Any = next((kind for kind in (list, tuple, set, frozenset) if is_instance(value, kind)), None)
+        if kind is None:
+            return None
+        # By the built-in type's own iterator: a subclass may have any.
+        return [self.copy(item, depth - 1) for item in islice(kind.__iter__(value), MAX_ITEMS)]
 
 
 def _copy_key(key: object) -> str:

@@ -41,7 +41,11 @@ def merge(known: AuditState, read: AuditState, now: str) -> AuditState:
         },
         reports=[at for at in merge_times(known.reports, read.reports) if at > since],
         frozen=merge_freezes(known.frozen, read.frozen),
-        seals=_merge_seals(known.seals, read.seals),
+        # A seal that only the readable records have may be forged.
+        seals={
+            plan_id: replace(seal, plan_hash=_agreed_hash(seal.plan_hash, read.seals.get(plan_id, seal).plan_hash))
+            for plan_id, seal in {**distrust_seals(read.seals), **known.seals}.items()
+        },
         approvals={
             plan_id: _agreed_hash(plan_hash, read.approvals.get(plan_id, plan_hash))
             for plan_id, plan_hash in known.approvals.items()
@@ -90,13 +94,6 @@ def split(audit_state: AuditState) -> list[dict[str, Any]]:
 def _agreed_hash(one: str, other: str) -> str:
     # Where the accounts differ neither is trusted: a person has to approve again.
     return one if one == other else UNMATCHABLE_HASH
-
-
-def _merge_seals(known: Mapping[str, PlanSeal], read: Mapping[str, PlanSeal]) -> dict[str, PlanSeal]:
-    return {
-        plan_id: replace(seal, plan_hash=_agreed_hash(seal.plan_hash, read.get(plan_id, seal).plan_hash))
-        for plan_id, seal in {**distrust_seals(read), **known}.items()
-    }
 
 
 def _iter_pieces(audit_state: AuditState) -> Iterator[StatePiece]:

@@ -97,16 +97,9 @@ def _redact_value(value: object, depth: int) -> Any:
 def _redact_paths(value: object) -> Any:
     """Redact a path argument: a path, a list of them, or a value of the wrong type."""
     if isinstance(value, list):
-        return [
-            _redact_value(item, 1) if not isinstance(item, str) else _redact_path(item)
-            for item in value[: 2 * MAX_MEMBERS]
-        ]
-    return _redact_path(value) if isinstance(value, str) else _redact_value(value, _MAX_DEPTH)
-
-
-def _redact_path(text: str) -> Any:
-    path = normalize_path(text)
-    return path if len(path) <= MAX_TEXT else _digest(path)
+        items = value[: 2 * MAX_MEMBERS]
+        return [_redact_value(normalize_path(item) if isinstance(item, str) else item, 1) for item in items]
+    return _redact_value(normalize_path(value) if isinstance(value, str) else value, _MAX_DEPTH)
 
 
 def _fit_paths(paths: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:

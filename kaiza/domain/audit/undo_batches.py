@@ -82,7 +82,9 @@ def split_batches(
         calls = undone_calls.find(change)
         change_size = _record_bytes(change) + _ID_BYTES * len(calls - undone)
         room -= _disk_bytes(change)
-        if batch and (size + change_size > MAX_BATCH_BYTES or room < 0 or _needs_place(change, removed)):
+        is_full = size + change_size > MAX_BATCH_BYTES or room < 0
+        # A file may take the place of a directory or a file that this batch deletes.
+        if batch and (is_full or (change.operation != "delete" and _has_conflict(change.path, removed))):
             yield UndoBatch(tuple(batch), undone_calls.ids(undone))
             batch, undone, size, removed = [], set(), 0, set()
             # Measured once the batch before is made: the files that it deleted left room.
@@ -96,12 +98,10 @@ def split_batches(
         yield UndoBatch(tuple(batch), undone_calls.ids(undone))
 
 
-def _needs_place(change: Change, removed: Iterable[RelPath]) -> bool:
-    """Whether a file takes the place of a directory or a file that these deletions remove."""
-    parts = change.path.parts
-    return change.operation != "delete" and any(
-        path.parts[: len(parts)] == parts or parts[: len(path.parts)] == path.parts for path in removed
-    )
+def _has_conflict(path: RelPath, removed: Iterable[RelPath]) -> bool:
+    """Whether one of the removed paths is this path, above it or below it."""
+    depth = len(path.parts)
+    return any(each.parts[:depth] == path.parts[: len(each.parts)] for each in removed)
 
 
 def _disk_bytes(change: Change) -> int:

@@ -31,7 +31,8 @@ def parse_cache(arguments: object) -> str:
 def parse_query(arguments: object) -> str:
     """The `query` argument; CONTEXT_QUERY_INVALID unless it is a text of at most MAX_QUERY characters."""
     query = _member(arguments, "query")
-    if not isinstance(query, str) or len(query) > MAX_QUERY or not _is_encodable(query):
+    # A lone surrogate cannot be encoded, and no cache has it.
+    if not isinstance(query, str) or len(query) > MAX_QUERY or query.encode(errors="replace").decode() != query:
         raise errors.SystemError.tool_failure(
             "CONTEXT_QUERY_INVALID",
             human_message=f"query must be a text of at most {MAX_QUERY} characters. Correct it and call again.",
@@ -70,8 +71,3 @@ def cache_missing() -> errors.SystemError:
 
 def _member(arguments: object, name: str) -> object:
     return arguments.get(name) if isinstance(arguments, Mapping) else None
-
-
-def _is_encodable(text: str) -> bool:
-    """Whether the text has no lone surrogate, which UTF-8 cannot carry."""
-    return text.encode(errors="replace").decode() == text

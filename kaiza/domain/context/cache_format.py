@@ -86,7 +86,10 @@ def parse_manifest(content: bytes) -> Manifest:
         raise cache_invalid("manifest")
     entries = tuple(map(_parse_row, rows))
     count = manifest.get("document_count")
-    if isinstance(count, bool) or count != len(entries) or not _is_ordered(entries):
+    # Sorted by id, without a second id or file. Texts compare by code point, which is the order of their UTF-8 bytes.
+    ids = [entry.document_id for entry in entries]
+    is_ordered = ids == sorted(set(ids)) and len({entry.file for entry in entries}) == len(entries)
+    if isinstance(count, bool) or count != len(entries) or not is_ordered:
         raise cache_invalid("manifest")
     if manifest.get("cache_version") != hash_entries(entries):
         raise cache_invalid("cache_version")
@@ -160,13 +163,6 @@ def _parse_row(row: object) -> CacheEntry:
     if row.get("file") != entry.file:
         raise cache_invalid("file")
     return entry
-
-
-def _is_ordered(entries: Sequence[CacheEntry]) -> bool:
-    """Whether entries are sorted by id, and neither two ids nor two files are the same."""
-    # Texts compare by code point, which is also the order of their UTF-8 bytes.
-    ids = [entry.document_id for entry in entries]
-    return ids == sorted(set(ids)) and len({entry.file for entry in entries}) == len(entries)
 
 
 def _decode_object(content: bytes, what: str) -> dict[str, Any]:

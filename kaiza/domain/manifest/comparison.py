@@ -4,7 +4,7 @@ Pure: what is on the disk and in the manifest comes in as values.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kaiza.domain.manifest.recorded_changes import DEFAULT_MODE, RecordedChanges, Step
@@ -57,15 +57,20 @@ def compare(differences: Iterable[Difference], recorded: RecordedChanges) -> Com
     outside -= len(found) + len(ignored) - len(changes)  # a rename is one change
     changes.sort(key=lambda change: (change.is_ignored, change.path))
     hidden = {difference.path for difference, _ in (*found, *ignored) if difference.is_hidden}
-    return Comparison([_without_hash(change, hidden) for change in changes[:MAX_LISTED]], outside, governed)
+    for index, change in enumerate(changes[:MAX_LISTED]):
+        if change.path in hidden or change.source in hidden:
+            before, after = (state and state._replace(hash=None, lines=None) for state in (change.before, change.after))
+            changes[index] = replace(change, before=before, after=after)
+    return Comparison(changes[:MAX_LISTED], outside, governed)
 
 
 def find_outside_change(difference: Difference, recorded: RecordedChanges) -> OutsideChange | None:
     """The change of a path that the records do not explain; None where they explain all of it."""
     if recorded.explains_document(difference.path, difference.after):
         return None
-    if difference.path in recorded.directories and _is_directory(difference):
-        return None
+    states = [state for state in (difference.before, difference.after) if state is not None]
+    if difference.path in recorded.directories and [state.kind for state in states] == ["directory"]:
+        return None  # it was made or removed with its files, which have records of their own
     change = _Fold(difference).run(recorded.steps.get(difference.path, ()))
     # Written by Kaiza, and by something else after that.
     is_edited = change is not None and change.change == "created" and difference.path in recorded.documents
@@ -166,12 +171,6 @@ def _inherit_mode(after: EntryState | None, before: EntryState | None) -> EntryS
     return after._replace(mode=before.mode)
 
 
-def _is_directory(difference: Difference) -> bool:
-    """Whether a directory was made or removed: with its files, which have records of their own."""
-    kinds = {state.kind for state in (difference.before, difference.after) if state is not None}
-    return kinds == {"directory"} and None in (difference.before, difference.after)
-
-
 def _pair_renames(found: Sequence[tuple[Difference, OutsideChange]]) -> list[OutsideChange]:
     """The changes, with each deleted and created pair that is one entry under another name as `renamed`."""
     changes = {change.path: change for _, change in found}
@@ -194,13 +193,6 @@ def _pair_renames(found: Sequence[tuple[Difference, OutsideChange]]) -> list[Out
                     is_ignored=source.is_ignored and change.is_ignored,
                 )
     return list(changes.values())
-
-
-def _without_hash(change: OutsideChange, hidden: Collection[str]) -> OutsideChange:
-    if change.path not in hidden and change.source not in hidden:
-        return change
-    before, after = (state and state._replace(hash=None, lines=None) for state in (change.before, change.after))
-    return replace(change, before=before, after=after)
 
 
 def _inode_key(state: EntryState | None, inode: int) -> tuple[object, ...] | None:

@@ -3,7 +3,7 @@
 Allow patterns match exactly as written; a denial must not be evaded by case, Unicode form or trailing dots.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -35,10 +35,10 @@ class DenyGlob:
     @classmethod
     def from_glob(cls, glob: Glob) -> "DenyGlob":
         """Compile the folded forms of a glob."""
-        wide = _compile_folded(glob.text, _widen_non_ascii)
+        wide = _compile_folded(glob.text, lowers_only=False)
         if "[" not in glob.text and confusables.fold(glob.text) == glob.text:
             return cls(glob, glob, wide)
-        return cls(glob, _compile_folded(glob.text, _lower_spans), wide)
+        return cls(glob, _compile_folded(glob.text, lowers_only=True), wide)
 
     @classmethod
     def parse(cls, text: str) -> "DenyGlob":
@@ -75,37 +75,35 @@ def find_denial(denials: Sequence[DenyGlob], path: str) -> DenyGlob | None:
     return None
 
 
-def _compile_folded(text: str, widen: Callable[[Sequence[Span]], tuple[Span, ...]]) -> Glob:
-    return compile_steps(text, list(parse_steps(text, _folding_reader(widen))))
-
-
-def _folding_reader(widen: Callable[[Sequence[Span]], tuple[Span, ...]]) -> Callable[[str, int], Iterator[PatternStep]]:
-    """Parser of one component that folds its literal text and widens its character classes."""
+def _compile_folded(text: str, *, lowers_only: bool) -> Glob:
+    """Compile a pattern with its literal text folded and its character classes widened."""
 
     def read(component: str, offset: int) -> Iterator[PatternStep]:
         steps = list(parse_component(component, offset))
         runs = [(is_literal, list(run)) for is_literal, run in groupby(steps, lambda step: step.literal)]
         for number, (is_literal, run) in enumerate(runs, 1):
             if is_literal:
-                text = "".join(step.spans[0][0] for step in run)
-                yield from map(literal_step, _fold_run(text, whole=len(runs) == 1, last=number == len(runs)))
+                literal = "".join(step.spans[0][0] for step in run)
+                folded = confusables.fold(literal) if len(runs) == 1 else confusables.fold_fragment(literal)
+                # Dots and blanks are trimmed only at the end of a name.
+                yield from map(literal_step, confusables.trim_end(folded) if 1 < number == len(runs) else folded)
             else:
                 # `?` and classes name composed characters; a folded path is decomposed, so marks may follow.
-                yield from (step if step.star else PatternStep(widen(step.spans), marked=True) for step in run)
+                yield from (
+                    step if step.star else PatternStep(_widen_spans(step.spans, lowers_only=lowers_only), marked=True)
+                    for step in run
+                )
 
-    return read
-
-
-def _fold_run(text: str, *, whole: bool, last: bool) -> str:
-    """Fold literal text between wildcards. Dots and blanks are trimmed only at the end of a name."""
-    if whole:
-        return confusables.fold(text)
-    folded = confusables.fold_fragment(text)
-    return confusables.trim_end(folded) if last else folded
+    return compile_steps(text, list(parse_steps(text, read)))
 
 
-def _lower_spans(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """Lower the ASCII letters of the spans, which is all that folding does to single ASCII characters."""
+def _widen_spans(spans: Sequence[Span], *, lowers_only: bool) -> tuple[Span, ...]:
+    """Lower the ASCII letters of the spans, which is all that folding does to single ASCII characters.
+
+    Unless `lowers_only`, spans with a non-ASCII character match any: folding may make it several.
+    """
+    if not lowers_only and any(ord(high) >= _FIRST_NON_ASCII for _, high in spans):
+        return ANY
     lowered = {
         letter.lower()
         for letter in map(chr, range(_FIRST_NON_ASCII))
@@ -113,8 +111,3 @@ def _lower_spans(spans: Sequence[Span]) -> tuple[Span, ...]:
     }
     non_ascii = [(max(low, chr(_FIRST_NON_ASCII)), high) for low, high in spans if ord(high) >= _FIRST_NON_ASCII]
     return tuple(merge_spans(sorted([*((letter, letter) for letter in lowered), *non_ascii])))
-
-
-def _widen_non_ascii(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """Lower the spans; match any character where one is non-ASCII, because folding may make it several."""
-    return ANY if any(ord(high) >= _FIRST_NON_ASCII for _, high in spans) else _lower_spans(spans)

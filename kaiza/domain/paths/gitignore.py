@@ -43,16 +43,11 @@ class _NeverMatchesError(Exception):
     """The pattern is malformed. git ignores it silently."""
 
 
-def _re2_options() -> re2.Options:
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1
-    options.dot_nl = True
-    options.never_capture = True
-    options.log_errors = False  # RE2 would write to stderr
-    return options
-
-
-_RE2_OPTIONS = _re2_options()
+_RE2_OPTIONS = re2.Options()
+_RE2_OPTIONS.encoding = re2.Options.Encoding.LATIN1
+_RE2_OPTIONS.dot_nl = True
+_RE2_OPTIONS.never_capture = True
+_RE2_OPTIONS.log_errors = False  # RE2 would write to stderr
 
 
 @dataclass(frozen=True)
@@ -152,7 +147,11 @@ def parse(data: bytes) -> IgnoreFile:
 
 def _parse_rules(data: bytes) -> Iterator[IgnoreRule]:
     for number, line in enumerate(data.split(b"\n")):
-        text = _strip_blanks(line.removesuffix(b"\r"))
+        line = line.removesuffix(b"\r")  # noqa: PLW2901
+        # Blanks at the end do not count, but for one that is escaped by an odd number of backslashes.
+        text = line.rstrip(b" ")
+        if (len(text) - len(text.rstrip(b"\\"))) % 2:
+            text = line[: len(text) + 1]
         if not text or text.startswith(b"#"):
             continue
         is_exclusion = not text.startswith(b"!")
@@ -162,13 +161,6 @@ def _parse_rules(data: bytes) -> Iterator[IgnoreRule]:
         whole_path = b"/" in text
         if text:
             yield IgnoreRule(number, text.removeprefix(b"/"), is_exclusion, directories_only, whole_path)
-
-
-def _strip_blanks(line: bytes) -> bytes:
-    """Remove trailing blanks, except one that is escaped by an odd number of backslashes."""
-    stripped = line.rstrip(b" ")
-    backslashes = len(stripped) - len(stripped.rstrip(b"\\"))
-    return line[: len(stripped) + 1] if backslashes % 2 else stripped
 
 
 def _group_by_text(rules: Iterable[IgnoreRule], skip: int = 0) -> Mapping[bytes, Sequence[IgnoreRule]]:
@@ -251,7 +243,9 @@ def _translate_bracket(text: bytes, index: int) -> tuple[str, int]:
         members |= member
         range_start = max(member) if len(member) == 1 else None
     codes = (set(range(_NO_RANGE)) - members if is_negated else members) - {_SLASH}
-    return _regex_class(codes), index + 1
+    if not codes:
+        raise _NeverMatchesError
+    return "[" + "".join(f"\\x{code:02x}" for code in sorted(codes - {_NO_RANGE})) + "]", index + 1
 
 
 def _class_member(text: bytes, index: int, range_start: int | None) -> tuple[set[int], int]:
@@ -283,12 +277,6 @@ def _literal_byte(text: bytes, index: int) -> tuple[int, int]:
     if index >= len(text):
         raise _NeverMatchesError
     return text[index], index + 1
-
-
-def _regex_class(codes: set[int]) -> str:
-    if not codes:
-        raise _NeverMatchesError
-    return "[" + "".join(f"\\x{code:02x}" for code in sorted(codes) if code < _NO_RANGE) + "]"
 
 
 @lru_cache(maxsize=256)

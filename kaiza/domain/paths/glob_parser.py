@@ -74,7 +74,10 @@ def parse_component(component: str, offset: int) -> Iterator[PatternStep]:
             yield PatternStep(ANY)
         elif character == "[":
             end = _find_closing_bracket(component, index, offset)
-            yield PatternStep(_parse_class(component[index + 1 : end], offset + index))
+            is_negated = component[index + 1] in {"!", "^"}
+            members = component[index + 1 + is_negated : end]
+            merged = merge_spans(sorted(_parse_spans(members, offset + index)))
+            yield PatternStep(_exclude_slash(_complement(merged) if is_negated else merged))
             index = end
         else:
             yield literal_step(character)
@@ -94,7 +97,11 @@ def parse_steps(
             fix = "Write a path without empty, . or .. components"
             raise GlobError(f"The pattern has a component {component!r}", fix, offset)
         if len(component) > 1 and not component.strip("*"):  # `***` is read as `**`
-            yield from _double_star_steps(last=last, again=before == "**")
+            if last:  # at least one component
+                yield PatternStep(ANY)
+                yield PatternStep(deep=True)
+            elif before != "**":
+                yield PatternStep(deep=True)
             before = "**"
         else:
             yield from read(component, offset)
@@ -102,15 +109,6 @@ def parse_steps(
             if not last:
                 yield literal_step("/")
         offset += len(component) + 1
-
-
-def _double_star_steps(*, last: bool, again: bool) -> Iterator[PatternStep]:
-    """Steps of `**`: any number of components, at the end of the pattern at least one."""
-    if last:
-        yield PatternStep(ANY)
-        yield PatternStep(deep=True)
-    elif not again:
-        yield PatternStep(deep=True)
 
 
 def _find_closing_bracket(component: str, opened: int, offset: int) -> int:
@@ -124,13 +122,6 @@ def _find_closing_bracket(component: str, opened: int, offset: int) -> int:
         fix = "Write a range such as [a-z]"
         raise GlobError("Named classes such as [:alpha:] are not supported", fix, offset + opened)
     return end
-
-
-def _parse_class(inside: str, offset: int) -> tuple[Span, ...]:
-    negated = inside[0] in {"!", "^"}
-    spans = sorted(_parse_spans(inside[1:] if negated else inside, offset))
-    merged = merge_spans(spans)
-    return _exclude_slash(_complement(merged) if negated else merged)
 
 
 def _parse_spans(members: str, offset: int) -> Iterator[Span]:

@@ -160,7 +160,8 @@ def find_steering_part(path: RelPath) -> RelPath | None:
     """Find the outermost part of the path that steers agents, editors or automation. A plan may unlock it by name."""
     parent = ""
     for depth, name in _iter_skeletons(path):
-        if _is_steering(name) or name in STEERING_BELOW.get(parent, ()):
+        is_affixed = name.startswith(STEERING_PREFIXES) or name.endswith(STEERING_SUFFIXES)
+        if is_affixed or name in STEERING_NAMES or name in STEERING_BELOW.get(parent, ()):
             return RelPath(path.parts[:depth])
         parent = name
     return path if path.parts[-1:] == (BARE_REPOSITORY_NAME,) else None
@@ -197,19 +198,15 @@ def _iter_skeletons(path: RelPath) -> Iterator[tuple[int, str]]:
             yield depth, name
 
 
-def _is_steering(name: str) -> bool:
-    return name in STEERING_NAMES or name.startswith(STEERING_PREFIXES) or name.endswith(STEERING_SUFFIXES)
-
-
 @lru_cache(maxsize=8192)
 def _is_secret(name: str) -> bool:
-    return name not in READABLE_ENV and any(map(_is_secret_name, _original_names(skeleton(name))))
-
-
-def _is_secret_name(name: str) -> bool:
-    if name in UNREADABLE_NAMES or name.startswith(UNREADABLE_PREFIXES) or name.endswith(UNREADABLE_SUFFIXES):
-        return True
-    return _SECRET_NAME.search(name) is not None
+    return name not in READABLE_ENV and any(
+        original in UNREADABLE_NAMES
+        or original.startswith(UNREADABLE_PREFIXES)
+        or original.endswith(UNREADABLE_SUFFIXES)
+        or _SECRET_NAME.search(original) is not None
+        for original in _original_names(skeleton(name))
+    )
 
 
 def _has_secret_part(path: RelPath) -> bool:

@@ -4,13 +4,14 @@ An operation is allowed if a pattern of the plan, and of the phase if it has a s
 """
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from kaiza.domain.paths.denial import DenyGlob, find_denial
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.protected_names import find_steering_part
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.domain.plans.plan import MoveRule, Phase, Plan, Scope
+from kaiza.domain.plans.plan import Phase, Plan, Scope
 
 MODIFY, CREATE, DELETE, MOVE = "modify", "create", "delete", "move"
 _MAX_SHOWN = 3
@@ -60,7 +61,10 @@ def is_allowed(scope: Scope, requested: RequestedOperation) -> bool:
         return False
     if requested.operation != MOVE:
         return _is_covered(_patterns_for(scope, requested.operation), requested.path)
-    if not any(_is_move_covered(rule, requested) for rule in scope.move):
+    source, target = requested.source, requested.path
+    if source is None or not any(
+        rule.source.matches(source.parts) and rule.target.matches(target.parts) for rule in scope.move
+    ):
         return False
     return not requested.edited or any(_is_covered(scope.modify, path) for path in requested.paths)
 
@@ -96,11 +100,6 @@ def _is_covered(globs: Sequence[Glob], path: RelPath) -> bool:
     return any(glob.matches_text(text) for glob in globs)
 
 
-def _is_move_covered(rule: MoveRule, requested: RequestedOperation) -> bool:
-    source = requested.source
-    return source is not None and rule.source.matches(source.parts) and rule.target.matches(requested.path.parts)
-
-
 def _describe_violation(scope: Scope, requested: RequestedOperation, *, only_phase: bool) -> ScopeViolation:
     denied = next(((glob.text, path) for path in requested.paths if (glob := _find_denial(scope, path))), None)
     path = denied[1] if denied else requested.path
@@ -127,15 +126,9 @@ def _nearest_patterns(scope: Scope, requested: RequestedOperation, path: RelPath
         texts = [(rule.source if source_side else rule.target).text for rule in scope.move]
     else:
         texts = [glob.text for glob in _patterns_for(scope, requested.operation)]
-    return tuple(
-        sorted(dict.fromkeys(texts), key=lambda text: -_shared_prefix_length(text.split("/"), path.parts))[:_MAX_SHOWN]
-    )
 
+    def count_shared_names(text: str) -> int:
+        pairs = zip(text.split("/"), path.parts, strict=False)
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
-def _shared_prefix_length(pattern: Sequence[str], parts: Sequence[str]) -> int:
-    count = 0
-    for expected, part in zip(pattern, parts, strict=False):
-        if expected != part:
-            break
-        count += 1
-    return count
+    return tuple(sorted(dict.fromkeys(texts), key=count_shared_names, reverse=True)[:_MAX_SHOWN])

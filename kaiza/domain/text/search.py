@@ -11,7 +11,11 @@ import re2
 from kaiza.domain import errors
 from kaiza.domain.text.lines import LF, LineChunk, count_characters
 
-_MAX_MEMORY = 4 << 20
+_RE2_OPTIONS = re2.Options()
+_RE2_OPTIONS.max_mem = 4 << 20
+_RE2_OPTIONS.log_errors = False
+_RE2_OPTIONS.never_capture = True
+_RE2_OPTIONS.never_nl = True
 # These can tell the start or end of a line from that of the searched data: \A, \z and switched-off multi-line mode.
 _NEEDS_LINE_BY_LINE = re.compile(r"\\[Az]|\(\?[a-zA-Z]*-[a-zA-Z]*m")
 
@@ -79,16 +83,11 @@ class RegexMatcher:
 
     def _spans_in_line(self, data: bytes, begin: int, end: int, max_count: int) -> list[ByteSpan]:
         if self.line_by_line:
-            spans = [
-                (begin + low, begin + high)
-                for low, high in self._find_matches(data[begin:end], 0, end - begin, max_count)
-            ]
+            matches, offset = self.pattern.finditer(data[begin:end]), begin
         else:
-            spans = self._find_matches(data, begin, end, max_count)
+            matches, offset = self.pattern.finditer(data, begin, end), 0
+        spans = [(offset + match.start(), offset + match.end()) for match in islice(matches, max_count)]
         return [span for span in spans if span[0] < span[1]] or spans[:1]
-
-    def _find_matches(self, data: bytes, begin: int, end: int, max_count: int) -> list[ByteSpan]:
-        return [match.span() for match in islice(self.pattern.finditer(data, begin, end), max_count)]
 
 
 def make_matcher(query: str, *, regex: bool, ignore_case: bool) -> Matcher:
@@ -103,7 +102,7 @@ def make_matcher(query: str, *, regex: bool, ignore_case: bool) -> Matcher:
         return LiteralMatcher(text)
     source = text if regex else re2.escape(text)
     try:
-        program = re2._Regexp((b"(?mi)" if ignore_case else b"(?m)") + source, _re2_options())  # noqa: SLF001  no cache
+        program = re2._Regexp((b"(?mi)" if ignore_case else b"(?m)") + source, _RE2_OPTIONS)  # noqa: SLF001  no cache
     except re2.error:
         raise _invalid_query("The query is not a valid RE2 expression. Correct it, or search without regex.") from None
     return RegexMatcher(program, regex and _NEEDS_LINE_BY_LINE.search(query) is not None)
@@ -126,15 +125,6 @@ def find_hits(chunk: LineChunk, matcher: Matcher, max_hits: int) -> Iterator[Sea
         measured = begin
         width = count_characters(data[begin:end])
         yield SearchHit(number, column, column + width, begin, line_start, line_end)
-
-
-def _re2_options() -> re2.Options:
-    options = re2.Options()
-    options.max_mem = _MAX_MEMORY
-    options.log_errors = False
-    options.never_capture = True
-    options.never_nl = True
-    return options
 
 
 def _invalid_query(sentence: str) -> errors.SystemError:

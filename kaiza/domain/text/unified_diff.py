@@ -53,8 +53,14 @@ def compare(
     before, after = old.content or b"", new.content or b""
     spans = list(diff_contents(before, after, replaced))
     pieces = chain(format_header(old, new, with_hunks=bool(spans)), _hunks(before, after, spans))
-    data, truncated = _truncate_pieces(pieces, max_bytes)
-    return FileDiff(data, *_sum_spans(spans), truncated)
+    fitting: list[bytes] = []
+    left = max_bytes
+    for piece in pieces:
+        left -= len(piece)
+        if left < 0:
+            break
+        fitting.append(piece)
+    return FileDiff(b"".join(fitting), *_sum_spans(spans), truncated=left < 0)
 
 
 def describe_binary(old: FileVersion, new: FileVersion) -> bytes:
@@ -116,13 +122,10 @@ def quote_name(name: bytes) -> bytes:
     """Quote a name as git does (`core.quotePath`): control characters, quotes, backslashes and non-ASCII bytes."""
     if _PLAIN_BYTES.issuperset(name):
         return name
-    return b'"' + b"".join(_escape_byte(byte) for byte in name) + b'"'
-
-
-def _escape_byte(byte: int) -> bytes:
-    if byte in _PLAIN_BYTES:
-        return bytes([byte])
-    return b"\\" + _ESCAPE_LETTERS.get(byte, b"%03o" % byte)
+    escaped = (
+        bytes([byte]) if byte in _PLAIN_BYTES else b"\\" + _ESCAPE_LETTERS.get(byte, b"%03o" % byte) for byte in name
+    )
+    return b'"' + b"".join(escaped) + b'"'
 
 
 def _header_name(name: bytes) -> bytes:
@@ -133,8 +136,12 @@ def _header_name(name: bytes) -> bytes:
 def _hunks(before: bytes, after: bytes, spans: Sequence[ContentSpan]) -> Iterator[bytes]:
     for group in group_spans(spans, lambda span: span.lines):
         first, last = group[0], group[-1]
-        start, lead = _lines_before(before, first.bytes.old_start)
-        end, tail = _lines_after(before, last.bytes.old_end)
+        start, lead = first.bytes.old_start, 0
+        while start > 0 and lead < CONTEXT_LINES:
+            start, lead = before.rfind(b"\n", 0, start - 1) + 1, lead + 1
+        end, tail = last.bytes.old_end, 0
+        while end < len(before) and tail < CONTEXT_LINES:
+            end, tail = before.find(b"\n", end) + 1 or len(before), tail + 1
         yield b"@@ -%s +%s @@\n" % (
             _format_range(first.lines.old_start - lead, last.lines.old_end + tail),
             _format_range(first.lines.new_start - lead, last.lines.new_end + tail),
@@ -146,22 +153,6 @@ def _hunks(before: bytes, after: bytes, spans: Sequence[ContentSpan]) -> Iterato
             yield from _tag_lines(b"+", after[span.new_start : span.new_end])
             at = span.old_end
         yield from _tag_lines(b" ", before[at:end])
-
-
-def _lines_before(content: bytes, at: int) -> tuple[int, int]:
-    """Offset of the context lines before a line, and their number."""
-    count = 0
-    while at > 0 and count < CONTEXT_LINES:
-        at, count = content.rfind(b"\n", 0, at - 1) + 1, count + 1
-    return at, count
-
-
-def _lines_after(content: bytes, at: int) -> tuple[int, int]:
-    """End of the context lines from a line on, and their number."""
-    count = 0
-    while at < len(content) and count < CONTEXT_LINES:
-        at, count = content.find(b"\n", at) + 1 or len(content), count + 1
-    return at, count
 
 
 def group_spans(spans: Iterable[SpanT], lines_of: Callable[[SpanT], ChangedSpan]) -> Iterator[list[SpanT]]:
@@ -186,15 +177,3 @@ def _format_range(start: int, end: int) -> bytes:
 def _tag_lines(tag: bytes, content: bytes) -> Iterator[bytes]:
     for line in io.BytesIO(content):
         yield tag + line if line.endswith(b"\n") else tag + line + _NO_NEWLINE_MARKER
-
-
-def _truncate_pieces(pieces: Iterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
-    """Join pieces up to `max_bytes`, and whether some were left out."""
-    fitting: list[bytes] = []
-    left = max_bytes
-    for piece in pieces:
-        left -= len(piece)
-        if left < 0:
-            return b"".join(fitting), True
-        fitting.append(piece)
-    return b"".join(fitting), False
