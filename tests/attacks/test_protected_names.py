@@ -186,13 +186,14 @@ def test_no_plan_for_everything_allows_a_steering_path(begun, workspace):
 
 
 def test_no_tool_reads_or_changes_a_secret(begun, workspace):
-    approved = plan(workspace, scope=WIDE)
+    approved, narrow = plan(workspace, scope=WIDE), plan(workspace, "PLAN-2")
     for path in SECRET:
         (workspace / path).parent.mkdir(parents=True, exist_ok=True)
         (workspace / path).write_text("hush-hush\n")
         known = {"expected_hash": sha(b"hush-hush\n"), "plan_hash": approved}
         for tool, arguments in (
             ("read_file", {"path": path}),
+            ("write_file", {"path": f"new/{path}", "content": "x\n", "plan_hash": narrow}),
             ("write_file", {"path": path, "content": "x\n", **known}),
             ("move_file", {"source": path, "destination": "new", **known}),
         ):
