@@ -24,11 +24,6 @@ def response(output):
 
 
 @given(value=VALUES)
-def test_the_size_of_a_value_is_what_it_adds_to_a_response(value):
-    assert response_size.response_bytes(value) == response([value]) - response([])
-
-
-@given(value=VALUES)
 def test_an_answer_counts_as_one_document_unless_it_was_asked_to_be_longer(value):
     document = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 

@@ -14,21 +14,10 @@ ROUNDS = 5000 if os.environ.get("KAIZA_LONG") else 250
 MUTATIONS = 200_000 if os.environ.get("KAIZA_LONG") else 20_000
 MARKER = b"\n\\ No newline at end of file\n"
 COMMON = [
-    b"",
-    b"}",
-    b"    x",
-    b"a",
-    b"b",
-    b"-- s",
-    b"++ s",
-    b"@@ -1 +1 @@",
-    b"\\ No newline at end of file",
-    b"\xe9t\xe9",
-    b"nul\0x",
-    b"z\rz",
-    b"f\x0cf",
-    "\u2028".encode(),
+    *(b"", b"}", b"    x", b"a", b"b", b"-- s", b"++ s", b"@@ -1 +1 @@", b"\\ No newline at end of file"),
+    *(b"\xe9t\xe9", b"nul\0x", b"z\rz", b"f\x0cf", "\u2028".encode()),
 ]
+PIECES = (b"", b"9", b"\0", b"\\", b'"', b"\r", b"\n", b" ", b"-", b"+", b"@@ ", b"/../", b"\xff", b"99999999999")
 needs_git = pytest.mark.skipif(not shutil.which("git"), reason="git is compared with")
 needs_diff = pytest.mark.skipif(not shutil.which("diff"), reason="diff is compared with")
 
@@ -173,24 +162,7 @@ def mutate(rng, text):
         elif lines:
             line = bytearray(lines[at])
             place = rng.randrange(len(line) + 1)
-            line[place : place + rng.randrange(2)] = rng.choice(
-                [
-                    b"",
-                    b"9",
-                    b"\0",
-                    b"\\",
-                    b'"',
-                    b"\r",
-                    b"\n",
-                    b" ",
-                    b"-",
-                    b"+",
-                    b"@@ ",
-                    b"/../",
-                    b"\xff",
-                    b"99999999999",
-                ]
-            )
+            line[place : place + rng.randrange(2)] = rng.choice(PIECES)
             lines[at] = bytes(line)
     return b"".join(lines)
 

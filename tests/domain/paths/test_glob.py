@@ -127,35 +127,7 @@ def test_each_character_is_read_once_whatever_the_pattern(pattern, path):
     assert len(counted.reads) <= len(path)
 
 
-def _matches_slowly(pattern, parts):
-    """Backtracking matcher with the same semantics, exponential but obvious."""
-    if not pattern:
-        return not parts
-    if pattern[0] == "**":
-        if pattern[1:] == ["**"] * len(pattern[1:]):
-            return bool(parts)
-        return any(_matches_slowly(pattern[1:], parts[skip:]) for skip in range(len(parts) + 1))
-    return bool(parts) and _component_matches(pattern[0], parts[0]) and _matches_slowly(pattern[1:], parts[1:])
-
-
-def _component_matches(pattern, name):
-    if not pattern:
-        return not name
-    if pattern[0] == "*":
-        return any(_component_matches(pattern[1:], name[skip:]) for skip in range(len(name) + 1))
-    return bool(name) and pattern[0] in {"?", name[0]} and _component_matches(pattern[1:], name[1:])
-
-
 _names = st.text("abü.", min_size=1, max_size=4).filter(lambda name: name not in {".", ".."})
-_pieces = st.text("ab.*?", min_size=1, max_size=5).filter(lambda piece: piece.strip("*") and piece not in {".", ".."})
-
-
-@given(
-    st.lists(st.one_of(_pieces, st.just("**"), st.just("*")), min_size=1, max_size=5),
-    st.lists(_names, min_size=1, max_size=5),
-)
-def test_the_matcher_agrees_with_a_backtracking_one(pattern, parts):
-    assert Glob.parse("/".join(pattern)).matches(parts) == _matches_slowly(pattern, parts)
 
 
 @given(st.text(max_size=60), st.lists(_names, max_size=4))
