@@ -202,11 +202,6 @@ def test_no_error_holds_a_path_or_a_hash(client, directory, workspace):
         assert not re.search("[0-9a-f]{12}", text)
 
 
-def test_an_alias_answers_like_the_tool(client):
-    assert text_of(client.mcp("context.resolve", **HELLO)) == text_of(client.mcp("context_resolve", **HELLO))
-    assert client.editor("context.resolve", **HELLO)["result"]["tool"] == "context.resolve"
-
-
 @pytest.mark.rows("S0-28")
 def test_a_log_that_cannot_be_written_is_an_io_error(client, workspace):
     (workspace / "audit/audit-log.jsonl").mkdir(parents=True)
@@ -297,16 +292,3 @@ def test_resolve_is_listed_where_there_was_a_cache_at_the_start_and_the_others_n
 
     assert not listed_by(without) & set(TOOLS)
     assert listed_by(open_door(command)) & set(TOOLS) == {"context_resolve"}
-
-
-@pytest.mark.rows("S0-34")
-def test_two_servers_answer_with_the_same_line(open_door, workspace, directory):
-    frame = request("r", "tools/call", tool="context.resolve", arguments={**HELLO, "cache": "no"})
-    lines = []
-    for _ in range(2):
-        door = open_door([sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace)])
-        door.say(frame)
-        lines.append(door.hear_line())
-
-    assert json.loads(lines[0])["error"]["data"]["details"] == json.loads(error_text("cache_missing"))
-    assert lines[0] == lines[1]

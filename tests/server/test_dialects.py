@@ -384,14 +384,6 @@ def test_a_route_for_mcp_takes_no_other_dialect(app, root, frame):
     assert all(record["outcome"] == "error" for record in records(root))
 
 
-def test_numeric_and_text_ids_come_back_as_they_were(client):
-    for request_id in (7, "7", 1.5, -1):
-        answer = client.ask({**request("server/info"), "id": request_id})
-
-        assert answer["id"] == request_id
-        assert type(answer["id"]) is type(request_id)
-
-
 @pytest.mark.rows("S4-33", "S4-46", "S4-72")
 def test_a_patch_that_does_not_fit_has_its_file_and_hunk_in_the_details(client, session, root):
     plan_hash = plan(root, scope='{modify: ["a.txt"]}')

@@ -154,13 +154,6 @@ def test_a_refused_call_with_escaped_keys_or_a_byte_order_mark_is_recorded(door,
     assert last_record(workspace) == ("read_file", "INVALID_TOOL_INPUT" if limit else "PARSE_ERROR")
 
 
-def test_a_call_behind_a_byte_order_mark_is_refused_and_recorded(door, workspace):
-    answer = door.ask("\ufeff".encode() + line("id first", 7, "mcp", "1"))
-
-    assert (answer["id"], answer["error"]["code"]) == (7, -32700)
-    assert last_record(workspace) == ("read_file", "PARSE_ERROR")
-
-
 @pytest.mark.rows("S3-30", "S4-28")
 @pytest.mark.parametrize("broken", ["}", '"x":1', "tru", '"a', '"\x01"', "[1,]", "01", "'a'", ""])
 def test_of_a_line_that_breaks_off_the_id_before_the_break_is_used(door, workspace, broken):

@@ -60,24 +60,6 @@ def test_a_project_tool_answers_the_same_in_every_dialect(client, alias):
         assert [row["target"] for row in output["brokenReferences"]] == ["gone.md"]
 
 
-def test_a_project_tool_needs_a_session(client):
-    error = client.editor("project.info")["error"]
-
-    assert error["data"]["details"]["reason"] == "SESSION_NOT_INITIALIZED"
-
-
-@pytest.mark.rows("S4-21", "S4-60")
-def test_diagnostics_are_sentences_and_left_out_where_there_are_none(client, workspace):
-    plain = client.editor("project.references.missing", session_id=client.session_id)["result"]
-    (workspace / "build").mkdir()
-    (workspace / ".gitignore").write_text("build/")
-    noted = client.editor("project.references.missing", session_id=client.session_id)["result"]
-
-    assert "diagnostics" not in plain
-    assert noted["diagnostics"] == ["Ignored by .gitignore: 1 directories."]
-    assert noted["output"] == plain["output"]
-
-
 @pytest.mark.rows("S4-57", "S4-61", "S4-65")
 @pytest.mark.parametrize("alias", ALIASES)
 def test_a_guard_gives_partial_results_with_a_diagnostic_in_each_dialect(make_app, workspace, alias):

@@ -301,13 +301,6 @@ def test_every_frame_becomes_one_line_that_agrees_with_its_answer(begun, frame):
         assert members["error"]["code"] == answer["error"]["data"]["error_code"]
 
 
-def test_an_answer_under_an_id_of_any_length_is_described():
-    parsed = message.parse(b'{"jsonrpc":"2.0","id":%b,"method":5}' % (b"9" * 5000))
-    event = describe_exchange(Exchange(parsed, 1, 0.0, answer=message.rejection(parsed)))
-
-    assert event.error.code == "INVALID_ENVELOPE"
-
-
 def test_a_line_that_was_not_decoded_is_not_decoded_for_the_log(monkeypatch):
     line = b'{"id":1,' + b'"x":[],' * 100_000 + b'"x":1}'
     parsed = message.parse(line)

@@ -8,7 +8,6 @@ import sys
 import pytest
 from agents import WIDE, plan
 from doors import call, request, until
-from logs import strace_works
 from scenes import records
 
 from kaiza.domain import error_envelope
@@ -146,23 +145,3 @@ def test_a_failure_is_recorded_while_its_answer_is_still_blocked(open_door, work
 
     assert result["isError"] is True
     assert {key: records(workspace)[1][key] for key in error_envelope.KEYS} == json.loads(result["content"][0]["text"])
-
-
-@pytest.mark.rows("S1-84")
-@pytest.mark.skipif(not strace_works(), reason="strace is not installed, or may not be used here")
-def test_the_record_of_a_failure_is_written_before_its_answer(open_door, workspace, tmp_path):
-    trace = tmp_path / "trace"
-    watch = ["strace", "-f", "-qq", "-y", "-s", "9999", "-e", "trace=write,writev", "-o", str(trace)]
-    door = open_door([*watch, sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace)])
-    door.ask(INITIALIZE)
-    door.ask(call(0, "begin_session", role="WINDSURF"))
-    for number in range(1, 6):
-        answer = door.ask(call(number, "read_file", path=f"missing-{number}"))
-        assert answer["result"]["isError"] is True
-    door.rest()
-    traced = [line.split(",")[0] for line in trace.read_text().splitlines() if "FILE_NOT_FOUND" in line]
-    writes = [target for target in traced if "/.kaiza/runs/" not in target]
-
-    assert len(writes) == 10
-    assert ["audit-log.jsonl>" in target for target in writes] == [True, False] * 5
-    assert len(records(workspace)) == 6

@@ -163,6 +163,10 @@ def over_stdio(root, *options):
         answers = [door.hear()]
         answers += [door.hear()] if expects_an_answer(line) else []
         others = [answer for answer in answers if answer["id"] != "sentinel"]
+        for answer in others:
+            assert answer["jsonrpc"] == "2.0"
+            assert answer.keys() in ({"jsonrpc", "id", "result"}, {"jsonrpc", "id", "error"})
+            assert "error" not in answer or answer["error"].keys() == {"code", "message", "data"}
         return others[0] if others else None
 
     try:

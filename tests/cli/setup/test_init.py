@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kaiza.domain.plans import parser
-from kaiza.store.clients import jsonc
 from kaiza.store.clients.registry import CLIENTS
 
 MAIN = {
@@ -186,6 +185,12 @@ def test_codex_gets_a_read_only_sandbox_and_may_use_kaizas_tools(kaiza, bare):
     assert written["mcp_servers"]["kaiza"]["default_tools_approval_mode"] == "approve"
 
 
+def test_a_codex_sandbox_that_can_write_is_named(kaiza, bare):
+    put_file(bare / ".codex/config.toml", b'sandbox_mode = "workspace-write"\n')
+
+    assert "sandbox_mode" in kaiza("init", "--client", "codex", "--yes").err
+
+
 def test_gemini_may_use_only_its_own_readers_and_kaizas_tools(kaiza, bare):
     kaiza("init", "--client", "gemini", "--yes")
     tools = parsed(bare / ".gemini/settings.json")["tools"]
@@ -257,34 +262,6 @@ def test_remove_says_what_it_deleted_changed_and_left(kaiza, bare):
     assert "1 file deleted: .claude/settings.json" in said
     assert "1 empty directory removed" in said
     assert "plans/, audit/, .kaiza/" in said
-
-
-def test_remove_says_nothing_stays_where_nothing_does(kaiza, bare):
-    kaiza("init", "--client", "codex", "--yes")
-    said = kaiza("init", "--remove", "--yes").err
-
-    assert "3 files deleted" in said
-    assert "Kept" not in said
-
-
-@EACH
-def test_a_second_time_changes_nothing(kaiza, bare, client):
-    kaiza("init", "--client", client, "--yes")
-    before = snapshot(bare, bare.parent / "home")
-    result = kaiza("init", "--client", client, "--yes")
-
-    assert snapshot(bare, bare.parent / "home") == before
-    assert (result.status, result.out) == (0, "")
-
-
-@EACH
-def test_remove_restores_snapshot(kaiza, bare, client):
-    before = snapshot(bare, bare.parent / "home")
-    kaiza("init", "--client", client, "--yes")
-    result = kaiza("init", "--client", client, "--remove", "--yes")
-
-    assert result.status == 0
-    assert snapshot(bare, bare.parent / "home") == before
 
 
 def test_several_clients_are_configured_and_removed_together(kaiza, bare):
@@ -610,16 +587,6 @@ def test_a_workspace_inside_another_is_pointed_out(kaiza, bare):
     (bare / "part").mkdir()
 
     assert "inside the workspace" in kaiza("init", "part", "--yes").err
-
-
-def test_comments_in_vscodes_file_stay(kaiza, bare):
-    text = '// top\n{\n\t/* servers */\n\t"servers": {\n\t\t"x": {"url": "u"}, // last\n\t},\n}\n'
-    put_file(bare / ".vscode/mcp.json", text.encode())
-    kaiza("init", "--client", "vscode", "--yes")
-    done = (bare / ".vscode/mcp.json").read_text()
-
-    assert [line for line in text.splitlines() if line not in done.splitlines()] == []
-    assert jsonc.parse(done).value["servers"].keys() == {"x", "kaiza"}
 
 
 def test_the_manifest_holds_the_earlier_content_and_is_private(kaiza, bare):

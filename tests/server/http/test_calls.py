@@ -9,7 +9,7 @@ import pytest
 from doors import PATIENCE, call, request, until
 from http_doors import head, modern
 
-from kaiza.server.call_queue import READS, SCANS
+from kaiza.server.call_queue import SCANS
 from kaiza.server.http.admission import MAX_CALL_BYTES, MAX_CALLS, MAX_CALLS_OF_TOKEN, MIN_CALLS_OF_TOKEN
 
 PLACES = SCANS.places
@@ -79,38 +79,6 @@ def test_an_overdue_call_is_answered_and_recorded_once(door, fifo):
     assert [record.get("code") for record in door.records()] == ["CAP_EXCEEDED", None]
 
 
-def test_a_call_past_its_intent_is_not_ended_by_its_deadline(door, hold, fifo):
-    hold(1, timeout=1, past_intent=True)
-    assert door.post("/rpc", call(2, "hold", fifo=fifo.path, timeout=1)).status == 504
-    fifo.release(2)
-    (answer,) = hold.posts.finish()
-
-    assert answer.value["result"]["isError"] is False
-
-
-def test_stuck_workers_are_replaced(door, hold, fifo):
-    for number in range(PLACES):
-        hold(number, timeout=1)
-    expired = hold.posts.finish()
-    free = door.post("/mcp", call(99, "echo"))
-
-    assert codes(expired) == [True] * PLACES
-    assert free.value["result"]["isError"] is False
-    fifo.release(PLACES)
-    assert door.end() == 0
-
-
-def test_a_call_that_waits_for_a_worker_expires_too(door, hold, fifo):
-    for number in range(PLACES):
-        hold(number)
-    waiting = door.post("/rpc", call(99, "echo", timeout=0.05))
-    fifo.release(PLACES)
-
-    assert waiting.status == 504
-    assert codes(hold.posts.finish()) == [False] * PLACES
-    assert sorted(record["tool"] for record in door.records()) == ["echo"] + ["hold"] * PLACES
-
-
 def test_calls_beyond_the_limit_are_refused_until_there_is_room(door, hold, fifo):
     for number in range(MAX_CALLS + 5):
         hold(number, wait=False)
@@ -133,17 +101,6 @@ def test_small_calls_are_answered_although_the_slow_ones_in_flight_are_at_their_
 
     assert small == [200] * 10
     assert sorted(answer.status for answer in hold.posts.finish()) == [200] * MAX_CALLS + [503]
-
-
-def test_small_calls_that_are_stuck_do_not_keep_others_waiting(door, fifo):
-    posts = Posts(door)
-    for number in range(READS.places + 2):
-        posts.post(call(number, "read_file", fifo=fifo.path))
-    small = door.post("/mcp", call(1, "session_status"))
-    fifo.release(READS.places + 2)
-
-    assert small.value["result"]["isError"] is False
-    assert codes(posts.finish()) == [False] * (READS.places + 2)
 
 
 @pytest.mark.parametrize("slow", ["hold", "read_file", "write_file"])

@@ -107,20 +107,6 @@ def test_a_bug_after_progress_is_an_internal_error(door, fifo):
     assert b"a bug in a tool" in door.process.stderr.read()
 
 
-def test_a_client_that_disconnects_from_the_stream_does_not_end_the_call(door, fifo):
-    with door.connect() as client:
-        body = json.dumps(held(fifo, 1)).encode()
-        client.sendall(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")
-        client.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
-        received = b""
-        while b"notifications/progress" not in received:
-            received += client.recv(4096)
-    fifo.release()
-
-    assert door.end() == 0
-    assert [record.get("tool") for record in door.records()] == ["hold", None]
-
-
 def test_progress_for_a_client_that_does_not_read_is_dropped_and_the_answer_is_not():
     async def respond():
         stream, answered = EventStream(None), asyncio.get_running_loop().create_future()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from doors import call, request
 from http_doors import modern
-from runs import MEMBERS, PLACE, latest_run, run_files
+from runs import MEMBERS, latest_run, run_files
 from scenes import bind, records
 
 FIXTURES = Path(__file__).parent.parent.parent / "unit" / "fixtures"
@@ -96,15 +96,6 @@ def test_a_call_that_is_answered_as_events_is_logged(serve, workspace):
         "begin_session",
         "project_references_missing",
     ]
-
-
-def test_no_runs_turns_the_run_log_off(serve, workspace):
-    door = serve("--no-auth", "--no-runs")
-    door.post("/rpc", call(1, "begin_session", role="WINDSURF"))
-    door.post("/rpc", b"{")
-    door.end()
-
-    assert not (workspace / PLACE).exists()
 
 
 @pytest.mark.rows("S3-28", "S3-42")

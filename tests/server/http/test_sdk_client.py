@@ -1,8 +1,6 @@
 """The client of the Python SDK over HTTP, in each of its connection modes, against the real server."""
 
 import json
-import subprocess
-import sys
 
 import anyio
 import pytest
@@ -50,20 +48,3 @@ def test_the_sdk_client_reads_is_refused_and_changes_a_file_under_a_plan(workspa
     assert [error_code(result) for result in results] == CODES
     assert (workspace / "a.txt").read_text() == "new\n"
     assert [record["error_code"] for record in records(workspace) if record["kind"] == "call"] == CODES
-
-
-def test_the_sdk_client_works_with_a_token_and_not_without(workspace, open_http):
-    (workspace / "a.txt").write_text("old\n")
-    plan_hash = plan(workspace, scope='{modify: ["a.txt"]}')
-    kaiza = [sys.executable, "-m", "kaiza"]
-    new = [*kaiza, "token", "new", "ann", "--workspace", str(workspace)]
-    token = subprocess.run(new, capture_output=True, check=True, text=True).stdout.strip()
-    door = open_http([*kaiza, "serve", "--workspace", str(workspace), "--http", "127.0.0.1:0"])
-    _, _, results = anyio.run(_work, door.url, "auto", plan_hash, sha(b"old\n"), token)
-    with pytest.raises(ExceptionGroup):
-        anyio.run(_work, door.url, "auto", plan_hash, sha(b"old\n"), token[:-1])
-    made = [record for record in records(workspace) if record["kind"] == "call"]
-
-    assert [error_code(result) for result in results] == CODES
-    assert {record["principal"].partition("#")[0] for record in made} == {"ann"}
-    assert [record["error_code"] for record in made] == CODES

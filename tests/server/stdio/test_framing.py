@@ -32,9 +32,3 @@ def expected(data, max_bytes):
 @given(st.lists(st.binary(max_size=20).map(lambda piece: piece.replace(b"x", b"\n")), max_size=8), st.integers(0, 12))
 def test_lines_are_independent_of_chunks_and_overlong_ones_are_reported_once(pieces, max_bytes):
     assert read_lines(pieces, max_bytes) == expected(b"".join(pieces), max_bytes)
-
-
-def test_a_line_far_beyond_the_limit_is_reported_once():
-    pieces = [b"a\n", *[b"y" * 60_000] * 40, b"\nb\n"]
-
-    assert read_lines(pieces, 100_000) == [b"a", 2_400_000, b"b"]

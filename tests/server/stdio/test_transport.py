@@ -3,8 +3,6 @@ import os
 import select
 import signal
 import socket
-import subprocess
-import sys
 
 import pytest
 from doors import PATIENCE, call, request, until
@@ -133,17 +131,6 @@ def test_every_malformed_line_is_answered_without_a_call_and_the_server_survives
     assert door.records() == []
 
 
-def test_unknown_tools_and_non_object_arguments_are_refused_and_recorded(door):
-    unknown = door.ask(call(1, "zip"))["error"]
-    malformed = [
-        door.ask(request(2, "tools/call", name="echo", arguments=arguments))["error"] for arguments in ([], 5, None)
-    ]
-
-    assert (unknown["code"], unknown["data"]["error_code"]) == (-32602, "TOOL_NOT_FOUND")
-    assert {(error["code"], error["data"]["error_code"]) for error in malformed} == {(-32602, "INVALID_PARAMS")}
-    assert [record["code"] for record in door.records()] == ["TOOL_NOT_FOUND", *["INVALID_PARAMS"] * 3]
-
-
 @pytest.mark.rows("S3-30")
 def test_an_overlong_line_is_refused_under_its_id_and_not_buffered(door):
     door.ask(PING)
@@ -182,31 +169,10 @@ def test_a_line_of_exactly_the_maximum_length_is_read(door):
     assert door.ask(PING)["result"] == {}
 
 
-def test_forty_requests_before_end_of_input_get_forty_answers_and_forty_records(door):
-    door.say(*(call(number, "echo", number=number) for number in range(40)))
-    answers = answers_by_id(door.rest())
-
-    assert {number: answers[number]["result"]["structuredContent"]["number"] for number in answers} == {
-        number: number for number in range(40)
-    }
-    assert len(door.records()) == 41
-    assert door.process.returncode == 0
-
-
 def test_a_last_line_without_a_newline_is_answered(door):
     door.process.stdin.write(json.dumps(call(1, "echo")).encode())
 
     assert [answer["id"] for answer in door.rest()] == [1]
-
-
-def test_running_calls_are_finished_after_the_end_of_input(door, fifo):
-    door.call(1, "hold", fifo=fifo.path)
-    door.ask(PING)
-    door.process.stdin.close()
-    fifo.release()
-
-    assert [answer["id"] for answer in door.after_its_end()] == [1]
-    assert door.process.returncode == 0
 
 
 def test_a_signal_lets_calls_finish_and_then_ends_the_server_at_once(fake, fifo):
@@ -484,13 +450,6 @@ def test_a_cancellation_of_an_unknown_request_is_ignored(door, fifo, params):
     assert door.hear()["id"] == 1
 
 
-def test_notifications_are_never_answered(door):
-    for method in ("notifications/initialized", "notifications/progress", "notifications/roots/list_changed"):
-        door.say({"jsonrpc": "2.0", "method": method})
-
-    assert door.ask(PING)["id"] == "alive?"
-
-
 def test_requests_other_than_calls_are_answered_while_all_workers_are_busy(door, fifo):
     door.say(*(call(number, "hold", fifo=fifo.path) for number in range(30)))
     for line in (PING, INITIALIZE, request(100, "tools/list"), request(101, "server/discover", _meta=MODERN)):
@@ -499,14 +458,6 @@ def test_requests_other_than_calls_are_answered_while_all_workers_are_busy(door,
     fifo.release(30)
 
     assert {door.hear()["id"] for _ in range(30)} == set(range(30))
-
-
-def test_calls_beyond_the_backlog_are_answered_eventually(door, fifo):
-    door.say(*(call(number, "hold", fifo=fifo.path) for number in range(60)))
-    fifo.release(60)
-
-    assert {door.hear()["id"] for _ in range(60)} == set(range(60))
-    assert door.ask(PING)["id"] == "alive?"
 
 
 def test_an_overdue_call_is_answered_once_and_its_worker_replaced(door, fifo):
@@ -755,14 +706,6 @@ def test_the_app_is_built_when_tools_are_listed(door):
     assert door.records() == [{"closed": True}]
 
 
-def test_an_app_that_cannot_be_closed_does_not_delay_the_exit(fake):
-    door = fake("lingering")
-    door.ask(call(1, "echo"))
-    door.signal()
-
-    assert door.process.wait(PATIENCE) == 0
-
-
 @pytest.mark.parametrize("failure", ["broken", "buggy"])
 def test_if_the_app_cannot_be_built_requests_are_answered_and_the_status_is_3(fake, failure):
     door = fake(failure)
@@ -775,32 +718,3 @@ def test_if_the_app_cannot_be_built_requests_are_answered_and_the_status_is_3(fa
     stderr = door.process.stderr.read()
     assert json.loads(stderr.splitlines()[-1]) == {"error_code": "BOOTSTRAP_FAILURE"}
     assert (b"Traceback" in stderr) == (failure == "buggy")
-
-
-def test_with_content_summary_the_text_block_is_the_summary(fake):
-    result = fake("summary").ask(call(1, "echo", a=1))["result"]
-
-    assert result["content"] == [{"type": "text", "text": "ok"}]
-    assert result["structuredContent"]["a"] == 1
-
-
-HEAVY = (
-    "asyncio",
-    "dataclasses",
-    "inspect",
-    "jsonschema",
-    "logging",
-    "mcp",
-    "orjson",
-    "pathlib",
-    "portalocker",
-    "pydantic",
-    "ssl",
-)
-
-
-def test_the_opening_imports_nothing_heavy():
-    script = f"import sys, kaiza.server.serve; print([name for name in {HEAVY!r} if name in sys.modules])"
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-
-    assert run.stdout.strip() == "[]"

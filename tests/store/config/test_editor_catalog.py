@@ -30,20 +30,6 @@ def test_every_tool_is_listed_by_id_with_its_schemas():
         assert item["outputSchema"] == REGISTRY.read_document(f"{item['id']}.output.json")
 
 
-def test_safety_levels_are_the_words_of_the_editor_dialect():
-    levels = {item["id"]: item["safetyLevel"] for item in CATALOG.list_tools()}
-
-    assert levels["read_file"] == "read-only"
-    assert levels["save_plan"] == "safe-write"
-    assert levels["write_file"] == "destructive"
-
-
-@pytest.mark.rows("S4-12")
-def test_a_category_filters_the_list():
-    assert names(category="search") == ["find_files", "search_text"]
-    assert names(category="scene") == []
-
-
 @pytest.mark.rows("S4-13")
 def test_a_tier_filters_the_list():
     read = {row["id"] for row in REGISTRY.catalog() if row["safety_level"] == "read"}
@@ -94,28 +80,7 @@ def test_a_description_carries_bounds_and_items():
     assert outputs["items"]["items"]["properties"]["type"]["enum"] == ["file", "directory", "link", "other"]
 
 
-def test_an_alias_is_described_as_its_tool_and_named_in_the_notes():
-    described = EditorCatalog(REGISTRY, ALL).describe_tool("mcp.server.info")
-
-    assert described == EditorCatalog(REGISTRY, ALL).describe_tool("server_info")
-    assert "mcp.server.info" in described["notes"]
-
-
 def test_an_unknown_tool_has_no_description():
     assert EditorCatalog(REGISTRY, ALL).describe_tool("scene.hierarchy.dump") is None
     assert EditorCatalog(REGISTRY, ToolOffer()).describe_tool("run_checks") is None
     assert EditorCatalog(REGISTRY, ToolOffer(tier="core")).describe_tool("write_file")["tier"] == "governed"
-
-
-@pytest.mark.rows("S4-25")
-@pytest.mark.parametrize("offer", [ALL, ToolOffer(tier="core"), ToolOffer(bound_role="ANTIGRAVITY")])
-def test_the_server_names_the_categories_of_what_it_lists(offer):
-    catalog = EditorCatalog(REGISTRY, offer, deterministic=True)
-    info = catalog.describe_server()
-
-    assert info["enabledToolCategories"] == sorted(
-        {item["category"] for item in EditorCatalog(REGISTRY, offer).list_tools()}
-    )
-    assert all(isinstance(info[key], str) and info[key] for key in ("serverVersion", "platform", "pythonVersion"))
-    assert (info["unityVersion"], info["tier"], info["deterministic"]) == ("none", offer.tier, True)
-    assert (info["schemaVersion"], info["jsonrpcVersion"]) == ("0.1.0", "2.0")

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import ValidationError
 
-from kaiza.store.config import schema_registry
 from kaiza.store.config.schema_registry import SchemaRegistry
 
 INPUT = {
@@ -27,10 +26,6 @@ def registry(tmp_path):
     (tmp_path / "tools" / "read_file.output.json").write_text('{"type":"object"}')
     (tmp_path / "catalog.json").write_text('{"tools":[{"id":"read_file"}]}')
     return SchemaRegistry(tmp_path)
-
-
-def test_the_contract_files_are_found():
-    assert (schema_registry.find_directory() / "catalog.json").is_file()
 
 
 @pytest.mark.rows("S3-15")
@@ -67,12 +62,6 @@ def test_validators_are_reused_while_the_contract_is_the_same(registry, tmp_path
 def test_an_unknown_tool_is_a_key_error(registry, name):
     with pytest.raises(KeyError):
         registry.load_tool_io(name)
-
-
-def test_contract_files_are_listed_and_returned_unchanged(registry):
-    assert registry.file_names() == ["read_file.json", "read_file.output.json"]
-    assert registry.read_document("read_file.json") == INPUT
-    assert registry.catalog() == [{"id": "read_file"}]
 
 
 @given(

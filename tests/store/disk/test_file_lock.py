@@ -1,33 +1,16 @@
 """The lock of the log: acquired through portalocker, with a deadline, and without starving any process."""
 
-import ast
 import fcntl
 import os
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 from logs import body, log_path, open_log, start_python
 from portalocker import portalocker as locker
 
-import kaiza
 from kaiza.domain import errors
 from kaiza.store.audit.verification import verify
 from kaiza.store.disk.file_lock import FileLock
-
-STORE = Path(kaiza.__file__).parent / "store"
-OTHER_LOCKS = {
-    "journal.py",
-    "process_liveness.py",
-    "served_sessions.py",
-    "probe.py",
-    "run_log.py",
-    "cache_builder.py",
-    "cache_files.py",
-}
-"""Modules that lock files other than the log."""
 
 
 @pytest.fixture
@@ -91,6 +74,7 @@ def test_a_lock_that_the_system_refuses_fails_at_once(opened, monkeypatch):
 BUSY = """
 import os, sys, time
 from kaiza.store.disk.file_lock import FileLock
+
 lock = FileLock(os.open(sys.argv[1], os.O_RDWR | os.O_CREAT))
 for _ in range(300):
     lock.acquire(60)
@@ -108,19 +92,6 @@ def test_none_of_three_processes_that_lock_all_the_time_starves(tmp_path):
         process.communicate(timeout=120)
 
     assert [process.returncode for process in running] == [0, 0, 0]
-
-
-def test_no_module_locks_the_log_with_flock():
-    callers = {
-        path.name
-        for path in STORE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Attribute | ast.alias)
-        and (getattr(node, "attr", None) or node.name) in {"flock", "lockf"}
-    }
-
-    assert "file_lock.py" not in callers
-    assert callers <= OTHER_LOCKS
 
 
 def test_every_lock_on_the_log_is_acquired_through_portalocker(tmp_path, monkeypatch):
@@ -146,20 +117,3 @@ def test_every_lock_on_the_log_is_acquired_through_portalocker(tmp_path, monkeyp
     path = str(log_path(tmp_path).resolve())
     assert path not in direct
     assert through.count(path) >= 8
-
-
-@pytest.mark.parametrize(
-    ("script", "imported"),
-    [
-        ("import kaiza.cli.serve, kaiza.server.stdio, kaiza.server.serve", False),
-        ("from kaiza.cli import serve; serve._list_tools(serve.ServeOptions(), ())", False),
-        ("import kaiza.app", False),
-        ("from kaiza.cli import serve; serve._build_app(serve.ServeOptions(), ('/',))", True),
-    ],
-    ids=["starting", "tools_list", "app_module", "app_in_the_background"],
-)
-def test_portalocker_is_imported_only_when_the_application_is_built(script, imported):
-    program = f"import sys; {script}; print('portalocker' in sys.modules)"
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-
-    assert ended.stdout.strip() == str(imported)

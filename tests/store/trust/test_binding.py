@@ -206,12 +206,6 @@ def test_a_workspace_whose_id_is_lost_stays_adopted_up_to_the_same_record(worksp
     assert read_binding(os.path.realpath(workspace), state_of(workspace)).restricted_seq == 1
 
 
-def test_a_clone_without_a_log_is_new_and_works_at_once(workspace):
-    (workspace / "audit/.gitignore").write_text("*\n!.gitignore\n")
-
-    assert write(workspace, plan(workspace)) is None
-
-
 @pytest.mark.parametrize("replace", [begin_again, clean])
 def test_a_new_workspace_at_an_old_path_keeps_the_freeze_and_names_the_old_head(workspace, replace):
     use(workspace)
@@ -282,14 +276,6 @@ def test_a_crash_between_the_records_of_a_retired_state_loses_none(workspace, mo
 
     assert before == 1
     assert [name for part in parts for name in part] == ["frozen", "locks", "withdrawn", "usage", "usage"]
-
-
-def test_a_retired_log_of_one_record_is_one_record(workspace):
-    use(workspace)
-    begin_again(workspace)
-    begun = use(workspace)[0].output["summary"]
-
-    assert "a log of 1 record " in begun
 
 
 def test_approvals_of_a_retired_state_do_not_count(workspace):
@@ -363,18 +349,6 @@ def test_a_crash_before_the_first_record_of_a_new_log_loses_no_freeze(workspace)
     clean(workspace)
     retired_state.retire(state_of(workspace))
     bind(workspace)
-    refused = write(workspace, plan(workspace))
-
-    assert refused["invariant_id"] == "WORKSPACE_FROZEN"
-
-
-def test_a_workspace_removed_before_its_first_record_loses_no_freeze_of_the_one_before(workspace):
-    use(workspace)
-    person(workspace, "freeze", "wait")
-    clean(workspace)
-    retired_state.retire(state_of(workspace))
-    bind(workspace)
-    begin_again(workspace)
     refused = write(workspace, plan(workspace))
 
     assert refused["invariant_id"] == "WORKSPACE_FROZEN"

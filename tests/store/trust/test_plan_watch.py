@@ -24,14 +24,6 @@ def test_it_looks_again_and_again_until_it_is_stopped(monkeypatch):
     assert watch._thread is thread
 
 
-def test_a_stopped_watch_does_not_start():
-    watch = PlanWatch(lambda: None, lambda: None)
-    watch.stop()
-    watch.start()
-
-    assert watch._thread is None
-
-
 def test_a_session_starts_the_watch_and_closing_the_workspace_ends_it(make_app, workspace):
     app = make_app(workspace)
     (opened,) = app.services.workspaces.values()

@@ -189,14 +189,6 @@ def test_only_the_latest_drafts_and_plans_are_kept_but_every_withdrawal(open_see
     assert recall(sights, stored("APPROVED", plan_id="PLAN-2"))[0] is True
 
 
-def test_the_oldest_of_many_drafts_is_forgotten(open_seen_plans):
-    sights = open_seen_plans()
-    see(sights, *(stored(title=f"t{number}") for number in range(25)))
-    see(sights, stored("APPROVED", "t4"), stored("APPROVED", "t5"))
-
-    assert [recall(sights, stored("APPROVED", title))[0] for title in ("t4", "t5")] == [False, True]
-
-
 def test_recalling_starts_no_process_and_waits_for_none(open_seen_plans, monkeypatch):
     sights = open_seen_plans()
     see(sights, stored())
