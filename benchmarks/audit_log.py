@@ -50,7 +50,7 @@ def fill_log(root: Path, count: int) -> None:
     with (root / "audit" / "audit-log.jsonl").open("wb") as log:
         for seq in range(1, count + 1):
             line, written = record.serialize_and_hash(compose(), seq, link)
-            link = written["entry_hash"]
+            link = written.entry_hash
             log.write(line)
 
 

@@ -106,7 +106,7 @@ def undo(root, size):
                 members |= {"tool_name": "write_file", "plan_id": "PLAN-1", "changes": [change]}
             body = record.new_body("call", timestamp="2026-11-18T09:00:00.000Z", request_id=f"{seq:036}", **members)
             line, written = record.serialize_and_hash(body, seq, link)
-            link = written["entry_hash"]
+            link = written.entry_hash
             log.write(line)
     options = argparse.Namespace(request=None, session=None, plan="PLAN-1")
     workspace, calls = Workspace(str(root), Caps()), UndoneCalls()

@@ -91,7 +91,7 @@ def make_workspace(parent, count):
         for kind, members in compose_records(count - seq):
             seq += 1
             line, written = record.serialize_and_hash(record.new_body(kind, **members), seq, link)
-            link = written["entry_hash"]
+            link = written.entry_hash
             log.write(line)
     return root
 

@@ -89,7 +89,7 @@ def pad(root, count):
         for number in range(count):
             seq += 1
             line, written = record.serialize_and_hash(filler(seq, number // 1000), seq, link)
-            link = written["entry_hash"]
+            link = written.entry_hash
             file.write(line)
 
 

@@ -44,7 +44,7 @@ def chained(count, *, link=record.GENESIS, first=1, **members):
     lines = []
     for seq in range(first, first + count):
         line, written = record.serialize_and_hash(body(arguments={"path": f"src/{seq}.py"}, **members), seq, link)
-        link = written["entry_hash"]
+        link = written.entry_hash
         lines.append(line)
     return lines
 
@@ -54,7 +54,7 @@ def write_bodies(root, bodies):
     lines, link = [], record.GENESIS
     for seq, each in enumerate(bodies, 1):
         line, whole = record.serialize_and_hash(each, seq, link)
-        link = whole["entry_hash"]
+        link = whole.entry_hash
         lines.append(line)
     write_log(root, b"".join(lines))
 

@@ -72,7 +72,7 @@ def _run_attest(args: argparse.Namespace) -> int:
 
 def _build_statement(args: argparse.Namespace, workspace: Workspace) -> dict[str, Any]:
     member = "session_id" if args.session is not None else "plan_id"
-    named = (record.get(member) for record in audit_reader.read_forward(workspace.root))
+    named = (record.members.get(member) for record in audit_reader.read_forward(workspace.root))
     known = {name for name in named if isinstance(name, str)}
     if args.session is not None:
         value = audit_reader.resolve_session(known, args.session)

@@ -148,16 +148,16 @@ def _fact_lines(proposal: settle_change.Proposal, name: str) -> Iterator[str]:
     if intent is None:
         yield "The audit log does not announce its change, so its files are not known."
     else:
-        tool = escape(intent["tool_name"] or "undo")
+        tool = escape(intent.tool_name or "undo")
         ended = "begun and not finished" if change.is_open else "its outcome is recorded"
-        files = format_count(len(intent["changes"]), "file")
-        yield f"{tool}, {format_time(intent['timestamp'] or 'at an unknown time')}, {ended}, {files}:"
-        for each, state in list(zip_longest(intent["changes"], change.states))[:_MAX_SHOWN]:
+        files = format_count(len(intent.changes), "file")
+        yield f"{tool}, {format_time(intent.timestamp or 'at an unknown time')}, {ended}, {files}:"
+        for each, state in list(zip_longest(intent.changes, change.states))[:_MAX_SHOWN]:
             source = f"{escape(each['source'])} to " if each["source"] else ""
             yield f"  {escape(each['operation'])} {source}{escape(each['path'])}: {_STATES[state]}"
-        if len(intent["changes"]) > _MAX_SHOWN:
-            more = len(intent["changes"]) - _MAX_SHOWN
-            yield f"  … and {more:,} more; `kaiza audit show {intent['seq']}` lists them"
+        if len(intent.changes) > _MAX_SHOWN:
+            more = len(intent.changes) - _MAX_SHOWN
+            yield f"  … and {more:,} more; `kaiza audit show {intent.seq}` lists them"
     yield ""
     yield "If that state directory still exists, begin a session there instead."
     yield "A server on another computer that uses these files cannot be seen from here."

@@ -60,4 +60,4 @@ def decide(root: str, proposal: Proposal, person: str) -> Decision:
             raise RefusedError("The log was repaired in the meantime. Nothing was accepted; nothing was changed.")
         binding.forget_adopted_records(state_path)
     first = accepted.record
-    return Decision(accepted.verdict.verdict, accepted.archived_path, first["seq"], first["entry_hash"])
+    return Decision(accepted.verdict.verdict, accepted.archived_path, first.seq, first.entry_hash)

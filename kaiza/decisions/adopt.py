@@ -47,6 +47,6 @@ def decide(workspace: Workspace, proposal: Proposal, person: str) -> Decision:
     record = human_decisions.record_decision(workspace, "adopt", person, require_sound, detail=detail)
     if workspace.binding.is_foreign:
         # The record of the adoption itself is the first that counts in full.
-        workspace.adopt(int(record["seq"]) - 1)
+        workspace.adopt(record.seq - 1)
     adopt_settings(workspace)
     return Decision(workspace.binding.adopted_seq)

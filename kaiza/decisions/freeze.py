@@ -32,4 +32,4 @@ def decide(workspace: Workspace, proposal: Proposal, person: str) -> Decision:
     record = human_decisions.record_decision(workspace, "freeze", person, detail={"reason": proposal.reason})
     freeze = workspace.audit_state.frozen
     reasons = tuple(one.reason for one in freeze.each) if freeze else ()
-    return Decision(record["timestamp"], record["seq"], reasons)
+    return Decision(record.timestamp, record.seq, reasons)

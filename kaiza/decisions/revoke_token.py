@@ -42,7 +42,7 @@ def propose(root: str, name: str) -> Proposal:
     if token is None:
         raise RefusedError(f"There is no token {name}. Nothing was changed. `kaiza token list` shows all.")
     if token.revoked is not None:
-        decisions = (record for record in read_records(root, reverse=True) if record.get("kind") == "person")
+        decisions = (record for record in read_records(root, reverse=True) if record.kind == "person")
         if any(is_well_formed(record) and revoked_principal(record) == token.label for record in decisions):
             raise RefusedError(f"Revoked before: {name}. Nothing was changed. `kaiza token list` shows all.")
     return Proposal(token)

@@ -43,4 +43,4 @@ def decide(workspace: Workspace, proposal: Proposal, person: str) -> Decision:
 
     detail = {"reason": freeze.reason, "more_reasons": [one.reason for one in freeze.more]}
     record = human_decisions.record_decision(workspace, "thaw", person, require_same_freeze, detail=detail)
-    return Decision(record["seq"])
+    return Decision(record.seq)

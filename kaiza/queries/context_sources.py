@@ -67,11 +67,10 @@ def find_build(workspace: Workspace, name: str, cache_version: str) -> Mapping[s
     wanted = {"action": BUILD_ACTION, "cache": name, "cache_version": cache_version}
     for record in read_records(workspace.root, reverse=True):
         # A build that came with the workspace could name any directory of this machine.
-        if workspace.binding.is_foreign or record["seq"] <= workspace.binding.adopted_seq:
+        if workspace.binding.is_foreign or record.seq <= workspace.binding.adopted_seq:
             return None
-        detail = record["detail"]
-        if record["kind"] == "person" and isinstance(detail, dict) and wanted.items() <= detail.items():
-            return detail
+        if record.kind == "person" and wanted.items() <= record.detail.items():
+            return record.detail
     return None
 
 

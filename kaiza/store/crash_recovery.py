@@ -234,7 +234,7 @@ class _CrashRecovery:
         # An intent from before an adoption counts for no session or plan here: only a person may undo its changes.
         if txn not in self.workspace.audit_state.intents:
             return members
-        followed = {name: intent[name] for name in ("session_id", "plan_id", "plan_hash")}
+        followed = {name: intent.members[name] for name in ("session_id", "plan_id", "plan_hash")}
         return {**members, **followed, "detail": _undone_calls(intent)}
 
     def _record_recovery(self, txn: str, result: str, paths: list[str], left: list[dict[str, str]]) -> dict[str, Any]:

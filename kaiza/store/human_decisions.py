@@ -11,7 +11,7 @@ from typing import Any
 from kaiza.clock import current_timestamp
 from kaiza.domain import errors
 from kaiza.domain.audit.projection import WITHDRAWAL
-from kaiza.domain.audit.record import Body, new_body
+from kaiza.domain.audit.record import Body, Record, new_body
 from kaiza.domain.plans.plan import MAX_BYTES, Plan
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.workspace import Workspace
@@ -28,7 +28,7 @@ def catch_up(workspace: Workspace) -> None:
 
 def record_decision(
     workspace: Workspace, action: str, person: str, check: Precondition | None = None, **members: Any
-) -> Mapping[str, Any]:
+) -> Record:
     """Append a record of kind `person`, durable when this returns.
 
     `check` runs under the log's lock, so that no other process can record anything between it and the append; if it

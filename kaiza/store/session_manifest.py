@@ -132,7 +132,7 @@ class _SessionComparison:
         """Compare with the records up to now, also with those that were appended during the walk."""
         begin_seq = begin.seq if begin else self._find_begin()
         seen = list(self._read_from(begin_seq))
-        looked_at = seen[-1]["seq"] if seen else 0
+        looked_at = seen[-1].seq if seen else 0
         touched = {path.encode(errors="surrogateescape") for path in collect_changes(seen, looked_at).steps}
         # A log that came with a clone may name anything as a path.
         sound = {path for path in touched if {b"", b".", b".."}.isdisjoint(path.split(b"/")) and b"\0" not in path}

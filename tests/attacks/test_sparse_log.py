@@ -98,7 +98,7 @@ def test_the_damage_is_accepted_and_a_new_log_begins(root, monkeypatch):
     accepted = accept_damage(str(root), reason="made sparse", person="Ada")
 
     assert accepted.verdict.verdict == "broken"
-    assert accepted.record["detail"]["sha256"] is None
+    assert accepted.record.detail["sha256"] is None
     assert verify_log(str(root)).verdict == "intact"
     assert sum(path.stat().st_blocks for path in (root / "audit").iterdir()) < size + 100
 

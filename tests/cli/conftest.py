@@ -47,7 +47,7 @@ def write_log(workspace):
                 seq += 1
                 line, whole = record.serialize_and_hash(body, seq, link)
                 log.write(line)
-                link = whole["entry_hash"]
+                link = whole.entry_hash
                 records.append(whole)
         return records
 

@@ -89,6 +89,6 @@ def test_a_report_file_of_any_content_is_missing(begun, changed, workspace, cont
 
 
 def test_nothing_is_known_of_a_session_whose_end_recorded_nothing(begun, changed, workspace):
-    record = Record({**end(begun, changed, workspace), "detail": None})
+    record = Record({**end(begun, changed, workspace).members, "detail": None})
 
     assert read(begun, changed, record) is None

@@ -47,8 +47,10 @@ def test_a_timeline_has_one_aligned_row_per_record():
 
 def test_records_other_than_calls_show_their_result():
     sealed = record(5, kind="plan", tool_name=None, outcome=None, arguments=None, plan_id="PLAN-7")
-    revoked = Record({**sealed, "kind": "person", "outcome": "ok", "detail": {"action": "revoke", "person": "Ann"}})
-    recovered = Record({**sealed, "kind": "recovery", "plan_id": None, "detail": {"result": "taken_back"}})
+    revoked = Record(
+        {**sealed.members, "kind": "person", "outcome": "ok", "detail": {"action": "revoke", "person": "Ann"}}
+    )
+    recovered = Record({**sealed.members, "kind": "recovery", "plan_id": None, "detail": {"result": "taken_back"}})
     _, *lines = records.render_timeline([sealed, revoked, recovered], None)
 
     assert [line.split()[4:] for line in lines] == [
@@ -76,15 +78,17 @@ def test_a_narrow_timeline_has_a_line_for_the_day_and_whole_paths():
 
 def test_a_dry_run_is_marked():
     dry = {"arguments": {"path": "src/app.py", "dry_run": True}}
-    _, done, refused = records.render_timeline([Record({**READ, **dry}), Record({**REFUSED, **dry})], None)
+    _, done, refused = records.render_timeline(
+        [Record({**READ.members, **dry}), Record({**REFUSED.members, **dry})], None
+    )
 
     assert done.endswith("src/app.py    dry run")
     assert "error, dry run" in refused
 
 
 def test_a_persons_undo_shows_the_name_the_action_and_the_outcome():
-    intent = Record({**INTENT, "tool_name": None, "role": None, "detail": {"action": "undo", "person": "Ann"}})
-    failed = Record({**intent, "kind": "person", "outcome": "error", "error_code": "FILE_WRITE_FAILED"})
+    intent = Record({**INTENT.members, "tool_name": None, "role": None, "detail": {"action": "undo", "person": "Ann"}})
+    failed = Record({**intent.members, "kind": "person", "outcome": "error", "error_code": "FILE_WRITE_FAILED"})
     _, *lines = records.render_timeline([intent, failed], None)
 
     assert [line.split()[3:] for line in lines] == [
@@ -94,7 +98,7 @@ def test_a_persons_undo_shows_the_name_the_action_and_the_outcome():
 
 
 def test_a_long_name_leaves_room_for_the_other_columns():
-    frozen = Record({**FROZEN, "detail": {"action": "freeze", "person": "n" * 200}})
+    frozen = Record({**FROZEN.members, "detail": {"action": "freeze", "person": "n" * 200}})
     lines = list(records.render_timeline([READ, frozen], 80))
 
     assert all(terminal.display_width(line) <= 80 for line in lines)

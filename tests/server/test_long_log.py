@@ -25,7 +25,7 @@ def long_log(workspace):
         for _ in range(COUNT):
             seq += 1
             line, written = record.serialize_and_hash(body(session_id="earlier", role="WINDSURF"), seq, link)
-            link = written["entry_hash"]
+            link = written.entry_hash
             log.write(line)
     forget_index(workspace)
     return plan(workspace)

@@ -54,7 +54,7 @@ def _run_show(args: argparse.Namespace) -> int:
     if args.lines is None:
         span = audit_reader.read_forward(root, first_seq)
         if last_seq is not None:
-            span = takewhile(lambda record: record["seq"] <= last_seq, span)
+            span = takewhile(lambda record: record.seq <= last_seq, span)
         matching = audit_reader.filter_records(span, selection.matches, root)
     else:
         matching = iter(audit_reader.last_records(root, args.lines, selection.matches))
@@ -99,16 +99,16 @@ def _follow_records(root: str, count: int, selection: record_filter.RecordFilter
     # The extent is read before the records: an append in between makes the next poll read again, and misses nothing.
     inode, size = audit_reader.file_extent(root)
     newest = audit_reader.last_record(root)
-    last_seq = newest["seq"] if newest else 0
+    last_seq = newest.seq if newest else 0
     newest_matching = audit_reader.last_records(root, count, selection.matches)
-    yield from (record for record in newest_matching if record["seq"] <= last_seq)
+    yield from (record for record in newest_matching if record.seq <= last_seq)
     while True:
         new_inode, new_size = audit_reader.file_extent(root)
         if new_inode != inode or new_size < size:  # another file, or cut off: sequence numbers begin again
             last_seq = 0
         if (new_inode, new_size) != (inode, size):
             for record in audit_reader.read_forward(root, last_seq + 1):
-                last_seq = record["seq"]
+                last_seq = record.seq
                 if selection.matches(record):
                     yield record
         inode, size = new_inode, new_size

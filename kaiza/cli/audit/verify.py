@@ -72,9 +72,9 @@ def _run_head(args: argparse.Namespace) -> int:
     if last is None:
         raise RefusedError("The audit log is empty, so there is no checkpoint to save.")
     if args.json:
-        output.print_json({"seq": last["seq"], "entry_hash": last["entry_hash"]})
+        output.print_json({"seq": last.seq, "entry_hash": last.entry_hash})
     else:
-        output.print_lines([f"{last['seq']}:{last['entry_hash']}"])
+        output.print_lines([f"{last.seq}:{last.entry_hash}"])
     return output.SUCCESS
 
 

@@ -5,15 +5,12 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import orjson
-
 from kaiza.cli.console import arguments, output
-from kaiza.domain.paths.protected_names import LOG_PATH
 from kaiza.domain.roles import describe_role
+from kaiza.queries.audit_log import read_forward
 from kaiza.render import terminal
 
 if TYPE_CHECKING:
@@ -67,21 +64,15 @@ class DemoStage:
 
     def show_records(self) -> None:
         """Print the records that were appended since the last time."""
-        for record in self.read_records()[self._shown_seq :]:
-            self._shown_seq = record["seq"]
-            name = record["tool_name"] or record["kind"]
-            outcome = record["error_code"] or record["outcome"] or record["kind"]
-            call = f"record {record['seq']:>3}  {describe_role(record['role']) or '-':<10} {name:<14}"
-            line = terminal.escape(f"{call} {outcome:<22} {_record_paths(record)}".rstrip())
+        for record in read_forward(str(self.root), self._shown_seq + 1):
+            self._shown_seq = record.seq
+            name = record.tool_name or record.kind
+            outcome = record.error_code or record.outcome or record.kind
+            call = f"record {record.seq:>3}  {describe_role(record.role) or '-':<10} {name:<14}"
+            paths = [change["path"] for change in record.changes] or [record.arguments.get("path") or ""]
+            line = terminal.escape(f"{call} {outcome:<22} {', '.join(dict.fromkeys(map(str, paths)))}".rstrip())
             for part in terminal.wrap([_INDENT + line], output.terminal_width()):
                 output.print_lines([terminal.paint(part, "dim", colour=output.has_colour())])
-
-    def read_records(self) -> list[dict[str, Any]]:
-        """Every record of the log."""
-        with suppress(FileNotFoundError):
-            log = self.root / LOG_PATH
-            return [orjson.loads(line) for line in log.read_bytes().splitlines()]
-        return []
 
     def require(self, *, that: bool, otherwise: str) -> None:
         """A DemoError with `otherwise` unless the condition holds."""
@@ -95,12 +86,6 @@ class DemoStage:
 
 def _wrap(text: str, indent: str) -> Iterator[str]:
     return terminal.wrap_words(text, output.terminal_width(), indent)
-
-
-def _record_paths(record: Mapping[str, Any]) -> str:
-    arguments = record["arguments"] or {}
-    paths = [change["path"] for change in record["changes"]] or [arguments.get("path") or ""]
-    return ", ".join(dict.fromkeys(map(str, paths)))
 
 
 def add(parser: argparse.ArgumentParser) -> None:

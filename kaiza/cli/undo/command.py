@@ -145,24 +145,25 @@ def _list_changes(args: argparse.Namespace) -> int:
 
 
 def select_records(args: argparse.Namespace, workspace: Workspace) -> Callable[[Record], bool]:
-    """Tells whether a record is of the selected changes. An agent's undos are changes, too."""
+    """Tells whether a record is of the selected changes. An agent's undos count as changes."""
+    if args.last:
+        newest = {record.seq for record in islice(iter_all_effective(workspace), 1)}
+        return lambda record: record.seq in newest
     if args.request is not None:
-        known = {record["request_id"] for record in read_changes(workspace) if record["request_id"]}
+        known = {record.request_id for record in read_changes(workspace) if record.request_id}
         member = "request_id"
         wanted = {resolve_id(known, prefix, "change", _CALL_ADVICE) for prefix in args.request}
-    elif args.last:
-        member, wanted = "seq", {record["seq"] for record in islice(iter_all_effective(workspace), 1)}
     elif args.session is not None:
-        named = (record.get("session_id") for record in audit_reader.read_forward(workspace.root))
+        named = (record.session_id for record in audit_reader.read_forward(workspace.root))
         session_ids = {session_id for session_id in named if isinstance(session_id, str) and session_id}
         member, wanted = "session_id", {audit_reader.resolve_session(session_ids, args.session)}
     else:
         # Plans with a file or a change; the text itself if none begins so.
-        changed = {record["plan_id"] for record in iter_all_effective(workspace) if record["plan_id"]}
+        changed = {record.plan_id for record in iter_all_effective(workspace) if record.plan_id}
         plan_ids = [one for one in {*workspace.plans.plan_ids(), *changed} if one.startswith(args.plan)]
         member = "plan_id"
         wanted = {resolve_id(plan_ids, args.plan, "plan", PLAN_ADVICE) if plan_ids else args.plan}
-    return lambda record: record[member] in wanted
+    return lambda record: record.members[member] in wanted
 
 
 def _format_proposal(proposal: undo.Proposal, workspace: Workspace) -> Iterator[str]:

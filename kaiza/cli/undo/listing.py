@@ -7,6 +7,7 @@ from kaiza.domain.audit.record import Record
 from kaiza.domain.audit.recorded_names import recorded_paths
 from kaiza.render.terminal import display_width, escape, escape_name, format_count, format_time, wrap_words
 
+_LISTED_MEMBERS = ("seq", "timestamp", "request_id", "tool_name", "session_id", "plan_id")
 _MAX_LISTED = 5
 _MAX_PATHS = 3
 
@@ -15,9 +16,9 @@ def describe_change(record: Record) -> str:
     """One change in a sentence: its record, tool, time and files."""
     paths = [escape_name(path) for path in recorded_paths(Record({"changes": record.changes}))]
     more = f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else ""
-    tool = escape(record["tool_name"] or "undo")
-    time, named = format_time(record["timestamp"] or ""), ", ".join(paths[:_MAX_PATHS])
-    return f"record {record['seq']}, {tool}, {time}: {named}{more}"
+    tool = escape(record.tool_name or "undo")
+    time, named = format_time(record.timestamp), ", ".join(paths[:_MAX_PATHS])
+    return f"record {record.seq}, {tool}, {time}: {named}{more}"
 
 
 def summarize(effective: Sequence[Record]) -> dict[str, Any]:
@@ -25,12 +26,7 @@ def summarize(effective: Sequence[Record]) -> dict[str, Any]:
     return {
         "changes": [
             {
-                "seq": record["seq"],
-                "timestamp": record["timestamp"],
-                "request_id": record["request_id"],
-                "tool_name": record["tool_name"],
-                "session_id": record["session_id"],
-                "plan_id": record["plan_id"],
+                **{name: record.members[name] for name in _LISTED_MEMBERS},
                 "paths": list(recorded_paths(Record({"changes": record.changes}))),
             }
             for record in effective
@@ -49,7 +45,7 @@ def render_listing(effective: Sequence[Record], width: int | None) -> Iterator[s
     yield "The last changes, the latest first:"
     for record in effective[:_MAX_LISTED]:
         yield from wrap_words(f"  {describe_change(record)}", width, "    ")
-        yield from _command_lines("--request", record["request_id"] or "", width)
+        yield from _command_lines("--request", record.request_id or "", width)
     if len(effective) > _MAX_LISTED:
         yield f"  … and {len(effective) - _MAX_LISTED} more; `kaiza undo --json` lists all."
     for noun, option in (("sessions", "--session"), ("plans", "--plan")):
@@ -83,7 +79,7 @@ def _command_lines(option: str, name: str, width: int | None) -> Iterator[str]:
 def _count_by(effective: Sequence[Record], member: str) -> list[dict[str, Any]]:
     groups: dict[str, dict[str, Any]] = {}
     for record in effective:
-        if record[member]:
-            last = {"id": record[member], "changes": 0, "last": record["timestamp"] or ""}
-            groups.setdefault(record[member], last)["changes"] += 1
+        if name := record.members[member]:
+            last = {"id": name, "changes": 0, "last": record.timestamp}
+            groups.setdefault(name, last)["changes"] += 1
     return list(groups.values())

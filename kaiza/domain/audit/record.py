@@ -4,7 +4,7 @@ Also checks the types of records that were read from a log: it may come from an 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from operator import itemgetter
@@ -25,10 +25,10 @@ FIELDS = (
     "entry_hash",
 )
 _KNOWN_MEMBERS = frozenset(FIELDS)
-_CHAIN_MEMBERS = ("seq", "prev_hash", "entry_hash")
 _SHA256 = sha256()  # copied for each record
-_EMPTY_BODY: dict[str, Any] = {name: None for name in FIELDS if name not in _CHAIN_MEMBERS} | {
-    "kaiza": kaiza.__version__
+_EMPTY_BODY: dict[str, Any] = {
+    **{name: None for name in FIELDS if name not in ("seq", "prev_hash", "entry_hash")},
+    "kaiza": kaiza.__version__,
 }
 
 Body = NewType("Body", dict[str, Any])
@@ -37,26 +37,25 @@ Body = NewType("Body", dict[str, Any])
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(slots=True, eq=False)
-class Record(Mapping[str, Any]):
+@dataclass(slots=True)
+class Record:
     """One record of the log, its members as attributes; what a record of an earlier version lacks is None.
 
     A log that came with a clone may hold anything. Whatever it holds, `seq`, `timestamp`, `kind`, `arguments`,
     `changes` and `detail` have the types given here and are never None; the others do if the record `is_well_formed`.
     """
 
+    # ruff: noqa: D102  docs/audit-format.md explains the members
     # `Final` and not frozen: a long log has millions of records, and a frozen one takes three times as long to make.
     members: Final[dict[str, Any]]
     """The decoded members, also those that are not known here."""
 
     @property
     def seq(self) -> int:
-        """Number of the record in its log, from 1."""
         return self.members["seq"]  # type: ignore[no-any-return]
 
     @property
     def timestamp(self) -> str:
-        """When it was recorded: UTC, milliseconds, `Z`."""
         timestamp = self.members.get("timestamp")
         return timestamp if type(timestamp) is str else ""
 
@@ -68,72 +67,56 @@ class Record(Mapping[str, Any]):
 
     @property
     def request_id(self) -> str | None:
-        """The call; an intent and its outcome have the same."""
         return self.members.get("request_id")
 
     @property
     def session_id(self) -> str | None:
-        """The agent's session; None for what a person or Kaiza itself did."""
+        """None for what a person or Kaiza itself did."""
         return self.members.get("session_id")
 
     @property
     def role(self) -> str | None:
-        """The session's role."""
         return self.members.get("role")
 
     @property
     def workspace_root(self) -> str | None:
-        """Where the workspace was when the record was written."""
         return self.members.get("workspace_root")
 
     @property
     def tool_name(self) -> str | None:
-        """The tool that was called, whether or not it exists."""
         return self.members.get("tool_name")
 
     @property
-    def phase_id(self) -> str | None:
-        """Phase of the plan."""
-        return self.members.get("phase_id")
-
-    @property
     def plan_id(self) -> str | None:
-        """The plan that was worked under, or decided about."""
         return self.members.get("plan_id")
 
     @property
     def plan_hash(self) -> str | None:
-        """Hash of that plan's content."""
         return self.members.get("plan_hash")
 
     @property
     def outcome(self) -> str | None:
-        """`ok` or `error`."""
+        """`ok`, `error` or None."""
         return self.members.get("outcome")
 
     @property
     def error_code(self) -> str | None:
-        """Code of the error that was answered."""
         return self.members.get("error_code")
 
     @property
     def human_message(self) -> str | None:
-        """Sentence of the error that was answered."""
         return self.members.get("human_message")
 
     @property
     def invariant_id(self) -> str | None:
-        """The rule that refused the call."""
         return self.members.get("invariant_id")
 
     @property
     def cause(self) -> Any:
-        """Details of the error that was answered."""
         return self.members.get("cause")
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """The call's arguments, redacted."""
         arguments = self.members.get("arguments")
         return arguments if type(arguments) is dict else _NOTHING
 
@@ -151,12 +134,10 @@ class Record(Mapping[str, Any]):
 
     @property
     def duration_ms(self) -> int | None:
-        """How long the call took."""
         return self.members.get("duration_ms")
 
     @property
     def client(self) -> str | None:
-        """Name and version of the agent's program, as it gave them."""
         return self.members.get("client")
 
     @property
@@ -166,21 +147,7 @@ class Record(Mapping[str, Any]):
 
     @property
     def entry_hash(self) -> str:
-        """Hash of the line, to which the next record is chained."""
         return self.members.get("entry_hash") or ""
-
-    # As a mapping only until everything reads attributes.
-    def __getitem__(self, name: str) -> Any:
-        return self.members[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.members)
-
-    def __len__(self) -> int:
-        return len(self.members)
-
-    def get(self, name: str, default: Any = None) -> Any:  # noqa: D102
-        return self.members.get(name, default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,12 +224,10 @@ def serialize_and_hash(body: Body, seq: int, prev_hash: str) -> tuple[bytes, Rec
 
 # Larger than any count of lines or bytes in a file, and small enough for sums of such numbers to stay below 2**53.
 _MAX_NUMBER = 1 << 40
-
-
 _INTENT_MEMBERS = ("seq", "session_id", "tool_name", "plan_id", "plan_hash", "detail", "changes")
-_OUTCOMES = ("ok", "error", None)
 _DIGEST = re.compile("[0-9a-f]{64}")
 _OTHER_MEMBERS: Mapping[str, Any] = {
+    **dict.fromkeys(("timestamp", "prev_hash", "entry_hash"), str),
     **dict.fromkeys(("workspace_root", "phase_id", "kaiza"), str | None),
     "cause": str | dict | None,
     "arguments": dict | None,
@@ -271,13 +236,11 @@ _OTHER_MEMBERS: Mapping[str, Any] = {
 _CHANGE_MEMBERS = frozenset(
     {"path", "source", "operation", "before_hash", "after_hash", "size", "lines_added", "lines_removed", "mode"}
 )
-_TEXT_MEMBERS = (
+_read_texts = itemgetter(
     *("timestamp", "request_id", "session_id", "role", "tool_name", "plan_id", "plan_hash"),
-    *("outcome", "error_code", "human_message", "invariant_id", "client"),
+    *("outcome", "error_code", "human_message", "invariant_id", "client", "principal"),
 )
-_read_texts = itemgetter(*_TEXT_MEMBERS)
-_TEXT_OR_NULL = (str, type(None))
-_TEXT_TYPES = frozenset(_TEXT_OR_NULL)
+_TEXT_TYPES = frozenset((str, type(None)))
 _DICT_OR_NULL = (dict, type(None))
 _LIST_OR_NULL = (list, type(None))
 
@@ -285,9 +248,13 @@ _LIST_OR_NULL = (list, type(None))
 def require_texts(members: Mapping[str, Any], *names: str) -> list[str]:
     """The named members, which are used as keys of the state or as paths. TypeError if one of them is not a string."""
     texts = [members[name] for name in names]
-    if not all(isinstance(text, str) for text in texts):
-        raise TypeError
+    _require_all_texts(texts)
     return texts
+
+
+def _require_all_texts(values: Iterable[Any]) -> None:
+    if not all(isinstance(value, str) for value in values):
+        raise TypeError
 
 
 def _require_texts_or_null(members: Mapping[str, Any], *names: str) -> None:
@@ -301,41 +268,35 @@ def _require_numbers(members: Mapping[str, Any], *names: str) -> None:
         raise TypeError
 
 
-def _require_all_texts(values: Iterable[Any]) -> None:
-    if not all(isinstance(value, str) for value in values):
-        raise TypeError
+def _require_changes(changes: Iterable[Mapping[str, Any]]) -> None:
+    for change in changes:
+        require_texts(change, "path", "operation")
+        _require_texts_or_null(change, "source", "before_hash", "after_hash")
+        _require_numbers(change, "size", "lines_added", "lines_removed")
 
 
 def require_members(record: Record) -> None:
     """TypeError or KeyError if a member that state is computed from is missing or has the wrong type."""
     members = record.members
-    # All types at once first: a long log is read at the speed of this function.
+    # All types at once: a long log is read at the speed of this function.
     if not _TEXT_TYPES.issuperset(map(type, _read_texts(members))):
-        _require_texts_or_null(members, *_TEXT_MEMBERS)
+        raise TypeError
     seq = members["seq"]
     if type(seq) is not int or not 0 <= seq <= _MAX_NUMBER:
         raise TypeError
     if not isinstance(members["detail"], _DICT_OR_NULL) or not isinstance(members["changes"], _LIST_OR_NULL):
         raise TypeError
-    if not isinstance(members["principal"], _TEXT_OR_NULL):
-        raise TypeError
 
 
 def extract_intent(record: Record) -> Record:
-    """The members of an intent that are kept until its outcome is recorded. TypeError if one has the wrong type."""
+    """The members of an intent that are kept until its outcome is recorded. TypeError if a change has a wrong type.
+
+    `require_members` has checked the others.
+    """
     members = {name: record.members[name] for name in _INTENT_MEMBERS}
     members["changes"] = members["changes"] or []
-    require_intent(members)
-    return Record(members)
-
-
-def require_intent(members: Mapping[str, Any]) -> None:
-    """TypeError or KeyError if a member of an intent is missing or has the wrong type."""
-    _require_texts_or_null(members, "session_id", "tool_name", "plan_id", "plan_hash")
-    _require_numbers(members, "seq")
-    if not isinstance(members["detail"], _DICT_OR_NULL) or not isinstance(members["changes"], list):
-        raise TypeError
     _require_changes(members["changes"])
+    return Record(members)
 
 
 def is_complete(record: Record) -> bool:
@@ -362,26 +323,17 @@ def is_well_formed(record: Record) -> bool:
 def has_known_form(record: Record) -> bool:
     """Whether every member of a whole record is one that Kaiza writes, with a value of its kind."""
     members = record.members
-    texts = ("timestamp", "prev_hash", "entry_hash")
     return (
         members.keys() <= _KNOWN_MEMBERS
         and record.kind in KINDS
-        and record.outcome in _OUTCOMES
+        and record.outcome in ("ok", "error", None)
         and is_well_formed(record)
         and record.seq > 0
-        and all(isinstance(members.get(name), str) for name in texts)
-        and all(_DIGEST.fullmatch(members[name]) for name in ("prev_hash", "entry_hash"))
         and all(isinstance(members.get(name), kind) for name, kind in _OTHER_MEMBERS.items())
+        and all(_DIGEST.fullmatch(members[name]) for name in ("prev_hash", "entry_hash"))
         and type(record.duration_ms) is not bool  # true is an int
         and all(change.keys() <= _CHANGE_MEMBERS for change in record.changes)
     )
-
-
-def _require_changes(changes: Iterable[Mapping[str, Any]]) -> None:
-    for change in changes:
-        require_texts(change, "path", "operation")
-        _require_texts_or_null(change, "source", "before_hash", "after_hash")
-        _require_numbers(change, "size", "lines_added", "lines_removed")
 
 
 def require_carried_state(part: Mapping[str, Any]) -> None:
@@ -418,4 +370,9 @@ def _require_carried_plans(part: Mapping[str, Any]) -> None:
     for piece in part.get("intents", ()):
         require_texts(piece, "request_id")
         _require_numbers(piece, "at")
-        require_intent(piece["intent"])
+        intent = piece["intent"]
+        _require_texts_or_null(intent, "session_id", "tool_name", "plan_id", "plan_hash")
+        _require_numbers(intent, "seq")
+        if not isinstance(intent["detail"], _DICT_OR_NULL) or not isinstance(intent["changes"], list):
+            raise TypeError
+        _require_changes(intent["changes"])

@@ -113,7 +113,7 @@ def _selection_commands(
     yield ReviewCommand(f"kaiza diff {chosen}", "Show what the agent changed")
     own = {record.seq for record in selected}
     made = list(filter(took_effect, merge_records(selected, others)))
-    if not any(record["seq"] in own for record in effective_changes(made)):
+    if not any(record.seq in own for record in effective_changes(made)):
         return
     yield ReviewCommand(f"kaiza undo {chosen} --dry-run", "Show what an undo would restore")
     kept = sum(file.state in ("changed_since", "changed_by_later_call") for file in files)

@@ -215,7 +215,7 @@ def _check_projection(root: Path, watch: Watch) -> Iterator[DoctorCheck]:
         for record in read_records(str(root)):
             if is_complete(record):
                 apply_record(state, record)
-            progress(record["seq"], 0)
+            progress(record.seq, 0)
     if len(state.states) > 1:
         todo = "Use one XDG_STATE_HOME for all: no state directory has the checkpoints of the others."
         yield warning("states", log_verdict.describe_states(len(state.states)), todo)
@@ -233,9 +233,9 @@ def _check_clock(root: Path) -> DoctorCheck:
     if now.year < _EARLIEST_YEAR:
         return problem("clock", f"it says {now:%Y-%m-%d}", "Set the clock: plans expire by it, and records carry it.")
     try:
-        newest = datetime.fromisoformat(last["timestamp"]) if last else now
+        newest = datetime.fromisoformat(last.timestamp) if last else now
         is_ahead = newest > now + _CLOCK_TOLERANCE
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError):
         todo = "Look at it with `kaiza audit tail -n 1`."
         return unknown("clock", "the timestamp of the last record is not valid", todo)
     if is_ahead:

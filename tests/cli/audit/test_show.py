@@ -110,7 +110,7 @@ def test_tail_follows_other_writers_and_a_new_log(story, workspace, log, body):
         third = json.loads(tail.stdout.readline())
         tail.terminate()
 
-    assert (first["seq"], second["entry_hash"], third["seq"]) == (8, ninth["entry_hash"], 1)
+    assert (first["seq"], second["entry_hash"], third["seq"]) == (8, ninth.entry_hash, 1)
 
 
 def test_head_prints_a_checkpoint_that_verify_accepts(kaiza, story):
@@ -230,8 +230,8 @@ def test_ctrl_c_ends_with_130_and_without_a_traceback(story, screen):
 def test_reading_is_lazy(write_log, body, workspace):
     write_log(*(body(at=at) for at in range(3000)))
 
-    assert [one["seq"] for one in islice(audit_reader.read_forward(str(workspace)), 2)] == [1, 2]
-    assert [one["seq"] for one in islice(audit_reader.read_backward(str(workspace)), 2)] == [3000, 2999]
+    assert [one.seq for one in islice(audit_reader.read_forward(str(workspace)), 2)] == [1, 2]
+    assert [one.seq for one in islice(audit_reader.read_backward(str(workspace)), 2)] == [3000, 2999]
 
 
 def test_outside_a_workspace_the_message_names_the_option(kaiza, tmp_path, monkeypatch):

@@ -61,9 +61,9 @@ def test_a_search_erases_its_progress_before_each_result(monkeypatch, write_log,
     def searching():
         records = audit_reader.read_forward(str(workspace))
         for record_found in audit_reader.filter_records(
-            records, lambda one: one["tool_name"] == "write_file", str(workspace)
+            records, lambda one: one.tool_name == "write_file", str(workspace)
         ):
-            output.print_error(record_found["tool_name"])
+            output.print_error(record_found.tool_name)
 
     assert shown_at_a_terminal(searching) == b"\rsearching 50 %\x1b[K\r\x1b[Kwrite_file\r\n"
 
@@ -83,7 +83,7 @@ def test_a_long_log_is_read_in_little_memory(workspace, log, body, words):
     with log.open("wb") as file:
         for seq in range(1, LONG + 1):
             line, whole = record.serialize_and_hash(body(at=seq % 3600), seq, link)
-            link = whole["entry_hash"]
+            link = whole.entry_hash
             file.write(line)
     program = "import re, sys; from kaiza.cli import dispatch; status = dispatch.main(sys.argv[1:]); "
     program += "sys.stderr.write(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]); sys.exit(status)"

@@ -161,7 +161,7 @@ STANDING = {
 
 
 def is_freeze(one):
-    return (one["detail"] or {}).get("action") == "freeze"
+    return one.detail.get("action") == "freeze"
 
 
 ODD_MEMBERS = ["timestamp", "request_id", "session_id", "role", "tool_name", "outcome", "error_code", "plan_id"]

@@ -41,10 +41,10 @@ def test_a_record_has_every_member():
         record.new_body("call", timestamp="2026-11-18T09:00:00.000Z"), 1, record.GENESIS
     )
 
-    assert set(whole) == set(record.FIELDS)
-    assert whole["kaiza"] == kaiza.__version__
-    assert whole["changes"] == []
-    assert {whole[name] for name in ("cause", "detail", "outcome", "client", "request_id")} == {None}
+    assert set(whole.members) == set(record.FIELDS)
+    assert whole.members["kaiza"] == kaiza.__version__
+    assert whole.members["changes"] == []
+    assert {whole.members[name] for name in ("cause", "detail", "outcome", "client", "request_id")} == {None}
 
 
 CHANGE = {
@@ -99,8 +99,8 @@ def test_a_line_is_the_body_and_its_hash():
 
     match = re.fullmatch(rb'(.*),"entry_hash":"([0-9a-f]{64})"}\n', line)
     assert sha256(match[1] + b"}").hexdigest().encode() == match[2]
-    assert json.loads(line) == whole
-    assert (whole["seq"], whole["prev_hash"]) == (7, "a" * 64)
+    assert json.loads(line) == whole.members
+    assert (whole.seq, whole.members["prev_hash"]) == (7, "a" * 64)
     assert list(json.loads(line)) == [*sorted(set(record.FIELDS) - {"entry_hash"}), "entry_hash"]
 
 
@@ -148,7 +148,7 @@ def test_values_that_look_like_chain_members_do_not_confuse_the_parser(place, li
     line, whole = record.serialize_and_hash(record.new_body("call", arguments=nested, **{place: like}), 7, "a" * 64)
 
     assert parse_and_verify(line) == whole
-    assert (whole["arguments"], whole[place], whole["seq"]) == (nested, like, 7)
+    assert (whole.arguments, whole.members[place], whole.seq) == (nested, like, 7)
 
 
 def test_a_sequence_number_beyond_53_bits_is_refused():
@@ -167,7 +167,7 @@ def test_a_record_that_is_too_long_is_refused():
 def test_a_chain_continues_from_a_head():
     lines = chained(9)
     chain = Chain(head_of(lines[:4]))
-    fed = [chain.feed(line)["seq"] for line in lines[4:]]
+    fed = [chain.feed(line).seq for line in lines[4:]]
 
     assert fed == [5, 6, 7, 8, 9]
     assert chain.head == head_of(lines)
@@ -227,7 +227,7 @@ def test_following_accepts_the_same_lines_as_verification(place, how):
         lines[place] = lines[place].replace(b"src", b"scr")
     followed, fed = Chain(), Chain()
     delivered = []
-    accepted_all = followed.extend(lines, lambda one: delivered.append(one["seq"]))
+    accepted_all = followed.extend(lines, lambda one: delivered.append(one.seq))
     with suppress(InvalidLineError):
         for line in lines:
             fed.feed(line)

@@ -37,10 +37,10 @@ def test_names_are_read_from_a_record_as_the_files_have_them(names):
     in_log = written(changes, modes, arguments={"paths": names}, cause={"path": names[0]})
     found = restore_names(in_log)
 
-    assert found["changes"] == changes
-    assert found["detail"] == {"modes": modes}
-    assert found["arguments"]["paths"] == names
-    assert found["cause"]["path"] == names[0]
+    assert found.changes == changes
+    assert found.detail == {"modes": modes}
+    assert found.arguments["paths"] == names
+    assert found.cause["path"] == names[0]
     assert "\x7f" not in str(in_log.members)
     assert restore_names(found) == found
 
@@ -50,14 +50,14 @@ def test_names_are_read_from_a_record_as_the_files_have_them(names):
 @example(os.fsdecode(b"\\xff\xff"), os.fsdecode(b"\xff\\xff"))
 def test_two_names_are_never_written_alike(one, other):
     records = [written([change(name)]) for name in (one, other)]
-    spelled = [(each["changes"], each["detail"]) for each in records]
+    spelled = [(each.changes, each.detail) for each in records]
 
     assert (spelled[0] == spelled[1]) == (one == other)
 
 
 @given(NAMES)
 def test_a_name_is_searched_for_as_records_spell_it(name):
-    assert written([change(name)])["changes"][0]["path"] == recorded_form(name)
+    assert written([change(name)]).changes[0]["path"] == recorded_form(name)
 
 
 HOSTILE = [
@@ -69,9 +69,9 @@ HOSTILE = [
 
 @given(st.lists(st.sampled_from(HOSTILE), max_size=5), st.sampled_from([2, 1, None, "2", True, [2]]), RAW_NAMES)
 def test_a_hostile_list_of_members_restores_nothing_else(escaped, escaping, name):
-    odd = {**written([change("\\xff\\ud800\\Uffffffff")]), "detail": {"escaped": escaped, "escaping": escaping}}
+    odd = {**written([change("\\xff\\ud800\\Uffffffff")]).members, "detail": {"escaped": escaped, "escaping": escaping}}
     found = restore_names(record.Record(odd))
 
-    assert found["changes"] == odd["changes"]
-    assert found["seq"] == 1
-    assert "detail" in found
+    assert found.changes == odd["changes"]
+    assert found.seq == 1
+    assert "detail" in found.members

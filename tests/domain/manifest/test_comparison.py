@@ -94,7 +94,7 @@ def test_a_created_file_has_the_recorded_mode_or_the_usual_one(mode, recorded_mo
 @pytest.mark.parametrize(("mode", "is_listed"), [(0o644, False), (0o600, False), (0o666, False), (0o755, True)])
 def test_a_created_file_whose_mode_is_not_known_has_any_that_is_not_executable(kind, detail, mode, is_listed):
     records = recorded(change(None, "a"), kind="recovery" if kind == "recovery" else "call")
-    records[-1]["detail"].update(detail)
+    records[-1].members["detail"].update(detail)
     records = records[:1] if kind == "intent" else records
     found = find_outside_change(Difference("f", None, file("a", mode)), collect_changes(records, 2))
 

@@ -98,7 +98,7 @@ def test_no_record_that_is_read_makes_a_review_fail(base):
         if not is_usable(second):
             continue
         reviewed += 1
-        plan = PlanEvidence("PLAN-1", None, PlanUsage(), seal=second if second["kind"] == "plan" else None)
+        plan = PlanEvidence("PLAN-1", None, PlanUsage(), seal=second if second.kind == "plan" else None)
         for selected, context in (([first, second], []), ([first], [second])):
             evidence = ReviewEvidence(ReviewSelection("session", "s"), SOURCE, selected, context, plans=[plan])
             report = build_report(evidence, NoContents())

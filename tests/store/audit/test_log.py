@@ -374,7 +374,7 @@ def test_of_two_acceptances_at_once_one_begins_a_new_log(root, log, monkeypatch)
     accepted = accept_damage(str(root), reason="first", person="Ada")
 
     assert refusals == ["", "AUDIT_LOCK_FAILED"]
-    assert accepted.record["detail"]["person"] == "Ada"
+    assert accepted.record.detail["person"] == "Ada"
     assert [path.name for path in (root / "audit").glob("*damaged*")] == ["audit-log.damaged-1.jsonl"]
     assert accept_damage(str(root), reason="third", person="Eve") is None
 

@@ -49,8 +49,8 @@ def test_what_is_no_record_is_skipped_and_costs_no_memory(root, monkeypatch):
 def test_backwards_records_that_cross_the_end_of_a_block_are_found(root):
     write_log(root, b"".join(chained(60, human_message="x" * 60_000)) + b'{"seq":61}')
 
-    assert [record["seq"] for record in search_backward(root, b'"seq":')] == list(range(61, 0, -1))
-    assert [record["seq"] for record in search_backward(root, member_text("path", "src/35.py"))] == [35]
+    assert [record.seq for record in search_backward(root, b'"seq":')] == list(range(61, 0, -1))
+    assert [record.seq for record in search_backward(root, member_text("path", "src/35.py"))] == [35]
 
 
 def test_from_a_time_on_all_later_records_are_read(root):

@@ -203,7 +203,7 @@ def test_records_since_a_number_are_read_in_either_direction(tmp_path, monkeypat
     monkeypatch.setattr("kaiza.store.audit.reader.BLOCK_BYTES", 700)
     monkeypatch.setattr("kaiza.store.audit.reader.BLOCK_BYTES", 1000)
     write_log(tmp_path, b"".join(chained(count)))
-    found = [entry["seq"] for entry in read_records(str(tmp_path), since_seq=since, reverse=reverse)]
+    found = [entry.seq for entry in read_records(str(tmp_path), since_seq=since, reverse=reverse)]
 
     assert found == (list(range(since, count + 1)) if not reverse else list(range(count, since - 1, -1)))
 

@@ -122,7 +122,7 @@ def _start_new_log(
         # After a crash between the swap and the reset the old checkpoint does not fit the new log. That is found as
         # damage, and can be accepted again. The mark goes last: until then every process refuses changes.
         _swap_logs(audit_fd, new_name, archive_name)
-        checkpoint.reset(LogHead(len(records), records[-1]["entry_hash"], sum(map(len, lines))))
+        checkpoint.reset(LogHead(len(records), records[-1].entry_hash, sum(map(len, lines))))
         DamageMark(directory).clear()
     finally:
         with suppress(FileNotFoundError):  # it has the log's name by now, unless the swap failed
@@ -141,7 +141,7 @@ def _compose_lines(
     for detail in details:
         full, now = {"action": "accept", **detail}, current_timestamp()
         body = record.new_body("person", timestamp=now, workspace_root=root, outcome="ok", detail=full)
-        seq, link = len(records) + 1, records[-1]["entry_hash"] if records else record.GENESIS
+        seq, link = len(records) + 1, records[-1].entry_hash if records else record.GENESIS
         body = prepare_record(body, seq, wanted=standing.is_deterministic, state=standing)
         line, written = record.serialize_and_hash(body, seq, link)
         lines.append(line)
