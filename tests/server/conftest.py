@@ -75,6 +75,12 @@ def fifo(make_fifo):
 
 
 @pytest.fixture
+def served_stdio(open_door, workspace):
+    """The real application in a workspace."""
+    return open_door([sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace)])
+
+
+@pytest.fixture
 def served_http(open_http, workspace):
     """The real application in a workspace, without tokens."""
     return open_http(

@@ -1,11 +1,10 @@
 """The size of an answer is the same over stdio and HTTP, in every dialect, with and without a handshake."""
 
 import json
-import sys
 
 import pytest
-from doors import Door, call, request
-from http_doors import HttpDoor, modern
+from doors import call, request
+from http_doors import modern
 from scenes import write_adopted_settings
 
 META = "io.modelcontextprotocol/clientInfo"
@@ -27,20 +26,12 @@ def root(workspace):
 @pytest.fixture(params=["stdio", "http"])
 def ask(request, root):
     """Sends a message over either transport; returns its result."""
-    serve = [sys.executable, "-m", "kaiza", "serve", "--workspace", str(root)]
+    door = request.getfixturevalue("served_http" if request.param == "http" else "served_stdio")
     if request.param == "stdio":
-        door = Door(serve)
-        yield lambda message, _headers=None: door.ask(message)["result"]
-    else:
-        door = HttpDoor([*serve, "--http", "127.0.0.1:0", "--no-auth"])
-        yield lambda message, headers=None: door.post(
-            "/rpc" if "tool" in message["params"] else "/mcp", message, **(headers or {})
-        ).value["result"]
-    door.process.kill()
-    door.process.wait()
-    for pipe in (door.process.stdin, door.process.stdout, door.process.stderr):
-        if pipe:
-            pipe.close()
+        return lambda message, _headers=None: door.ask(message)["result"]
+    return lambda message, headers=None: door.post(
+        "/rpc" if "tool" in message["params"] else "/mcp", message, **(headers or {})
+    ).value["result"]
 
 
 def ask_modern(ask, tool, arguments, client=None):
@@ -72,28 +63,22 @@ def test_every_dialect_gives_the_same_object_in_the_same_order(ask):
     assert (next(iter(mcp)), list(mcp)[-2:]) == ("summary", ["truncated", "next"])
 
 
-def test_a_client_with_a_handshake_is_known_by_it_on_stdio(root):
-    door = Door([sys.executable, "-m", "kaiza", "serve", "--workspace", str(root)])
+def test_a_client_with_a_handshake_is_known_by_it_on_stdio(root, served_stdio):
+    door = served_stdio
     door.ask(request(0, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=CODEX))
     door.ask(call(1, "begin_session", role="WINDSURF"))
     output = door.ask(call(2, "read_file", path="long"))["result"]["structuredContent"]
-    door.rest()
-    door.process.stdout.close()
-    door.process.stderr.close()
 
     assert LIMIT - 4_096 < size(output) <= LIMIT
 
 
-def test_over_http_a_client_with_a_handshake_is_known_if_its_session_names_it(root):
-    serve = [sys.executable, "-m", "kaiza", "serve", "--workspace", str(root)]
-    door = HttpDoor([*serve, "--http", "127.0.0.1:0", "--no-auth"])
+def test_over_http_a_client_with_a_handshake_is_known_if_its_session_names_it(root, served_http):
     sizes = []
     for more in ({}, {"client": "codex-mcp-client 0.169.0"}):
-        answer = door.post("/mcp", call(1, "begin_session", role="WINDSURF", **more)).value
+        answer = served_http.post("/mcp", call(1, "begin_session", role="WINDSURF", **more)).value
         begun = answer["result"]["structuredContent"]
-        read = door.post("/mcp", call(2, "read_file", path="long", session_id=begun["session_id"]))
+        read = served_http.post("/mcp", call(2, "read_file", path="long", session_id=begun["session_id"]))
         sizes.append(size(read.value["result"]["structuredContent"]))
-    door.end()
 
     assert CONFIGURED - 4_096 < sizes[0] <= CONFIGURED
     assert LIMIT - 4_096 < sizes[1] <= LIMIT

@@ -87,11 +87,13 @@ def test_a_scan_sends_progress_under_the_clients_token_before_its_answer(workspa
         heard = [agent.door.hear()]
         while "id" not in heard[-1]:
             heard.append(agent.door.hear())
+        unasked = agent.door.ask(call("unasked", "project.references.missing"))
         refused = agent.call("write_file", path="a", content="")
     finally:
         agent.close()
 
     assert heard[-1]["id"] == "scan"
+    assert unasked["id"] == "unasked"
     assert len(heard[-1]["result"]["structuredContent"]["brokenReferences"]) == 200
     notified = [message["params"] for message in heard[:-1]]
     assert notified

@@ -14,15 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from runs import MEMBERS, PLACE, latest_run, run_files
 from scenes import bind, make_ready, records
 
-from kaiza.domain.call import Outcome
 from kaiza.domain.run_event import RunStamp, encode_event
 from kaiza.server.dialects import load_dialects
-from kaiza.server.pipeline import Exchange, Incoming, Pipeline, to_call_request
+from kaiza.server.pipeline import Exchange, Pipeline, to_call_request
 from kaiza.server.run_logger import describe_exchange
 from kaiza.store.config.editor_catalog import EditorCatalog
 from kaiza.store.config.schema_registry import SchemaRegistry
 from kaiza.wire import framing, message
-from kaiza.wire.dialect import ServerDescription, ToolCall
+from kaiza.wire.dialect import ServerDescription
 from kaiza.wire.message import Notification, Request
 
 INITIALIZE = request(
@@ -95,8 +94,9 @@ def test_a_refused_frame_begins_the_run_log(serve, workspace):
     served = serve()
     served.ask(NO_METHOD)
     served.ask(b"not JSON")
+    served.ask(request("", "ping"))
     served.rest()
-    first, second = latest_run(workspace)
+    first, second, third = latest_run(workspace)
 
     assert (first["status"], first["method"], first["route"]) == ("invalid_envelope", None, None)
     assert first["error"] == {
@@ -105,6 +105,7 @@ def test_a_refused_frame_begins_the_run_log(serve, workspace):
         "details": {"missing": ["method"]},
     }
     assert (second["status"], second["error"]["code"]) == ("invalid_envelope", "PARSE_ERROR")
+    assert third["error"]["details"] == {"invalid": ["id"]}
 
 
 def test_at_most_64_earlier_requests_are_written(serve, workspace):
@@ -128,18 +129,21 @@ def test_every_call_names_its_record_and_its_dialect(serve, workspace):
         served.ask(request(4, "tools/call", tool="read_file", input={"session_id": session, "odd": 1})),
         served.ask(request(5, "tools/call", name="nothing")),
         served.ask(request(6, "tools/call", name="read_file", tool="read_file")),
+        served.ask(request(7, "tools/call", tool="mcp.server.info", input={})),
     ]
     served.rest()
-    _, *lines = latest_run(workspace)
+    # A line is written after its answer, so the next one may overtake it.
+    _, *lines = sorted(latest_run(workspace), key=lambda line: line["metadata"]["auditSeq"])
     written = {record["seq"]: record["error_code"] for record in records(workspace)}
 
-    assert len(answers) == len(lines) == 6
+    assert len(answers) == len(lines) == 7
+    assert lines[6]["metadata"]["toolId"] == "server_info"
     assert [line["metadata"]["dialect"] for line in lines[:4]] == ["mcp", "editor", "canonical", "canonical"]
     assert [line["error"] and line["error"]["code"] for line in lines] == [
         written[line["metadata"]["auditSeq"]] for line in lines
     ]
     assert lines[3]["error"]["details"] == {"missing": ["path"], "unknown": 1}
-    assert [line["error"]["code"] for line in lines[4:]] == ["TOOL_NOT_FOUND", "INVALID_PARAMS"]
+    assert [line["error"]["code"] for line in lines[4:6]] == ["TOOL_NOT_FOUND", "INVALID_PARAMS"]
 
 
 def test_sizes_are_those_of_request_and_answer(serve, workspace):
@@ -180,31 +184,6 @@ def test_a_result_that_quotes_an_error_is_logged_as_a_success():
     answer = message.result("a", b'{"a":1,"error":{"code":-32000}}')
 
     assert describe_exchange(Exchange(Request("a", "server/info", {}), 9, 0.0, answer=answer)).error is None
-
-
-def test_the_principal_of_a_token_is_logged_and_not_the_name_of_its_client():
-    request = Request("a", "tools/call", {"name": "server_info"})
-    incoming = Incoming("a", ToolCall("server_info", {}, "bob#ffffffff", conversational=False), None)
-    exchange = Exchange(request, 9, 0.0, agent="ann#01234567", incoming=incoming)
-
-    assert describe_exchange(exchange).agent_id == "ann#01234567"
-    assert describe_exchange(exchange._replace(agent=None)).agent_id == "bob#ffffffff"
-
-
-def test_an_alias_is_logged_as_the_tools_own_name():
-    request = Request("a", "tools/call", {"tool": "mcp.server.info", "input": {}})
-    incoming = Incoming("a", ToolCall("mcp.server.info", {}, None, conversational=False), None)
-    exchange = Exchange(request, 9, 0.0, incoming=incoming, outcome=Outcome("server_info", output={}))
-
-    assert describe_exchange(exchange).tool_id == "server_info"
-
-
-def test_an_empty_id_is_named_as_the_fault():
-    line = b'{"jsonrpc":"2.0","id":"","method":"ping"}'
-    parsed = message.parse(line)
-    event = describe_exchange(Exchange(parsed, len(line), 0.0, line=line, answer=message.rejection(parsed)))
-
-    assert event.error.details == {"invalid": ["id"]}
 
 
 def test_no_runs_turns_the_run_log_off(serve, workspace):

@@ -152,29 +152,6 @@ def test_a_change_with_a_recorded_outcome_is_only_set_aside(screen, workspace, i
     assert [path for path in workspace.rglob(".kaiza-*") if path.is_file()] == []
 
 
-def test_another_word_settles_nothing(screen, workspace, interrupted):
-    txn = interrupted()
-    before = len(records(workspace))
-    status, _ = settle(screen, answer="n")
-
-    assert status == 1
-    assert journals(workspace) == [txn]
-    assert len(records(workspace)) == before
-
-
-def test_without_a_terminal_nothing_is_settled(process, workspace, interrupted):
-    txn = interrupted()
-    status = process("doctor", "--fix", cwd=workspace, stdin=-3, start_new_session=True).returncode
-
-    assert status == 3
-    assert journals(workspace) == [txn]
-
-
-def test_there_is_nothing_to_settle_where_no_journal_belongs_to_another_state(kaiza, workspace):
-    assert kaiza("doctor", "--fix").status == 0
-    assert json.loads(kaiza("doctor", "--fix", "--json").out) == {"settled": [], "left": []}
-
-
 def test_a_journal_without_an_intent_is_set_aside_and_names_no_files(screen, workspace):
     ship_journal(workspace, steps=[{"do": "take", "path": ["mine"], "temp": "../../victim"}])
     (workspace / "mine").write_text("mine")
@@ -257,16 +234,6 @@ def test_a_change_whose_writer_is_alive_is_left_alone(kaiza, workspace, is_annou
         os.close(descriptor)
 
     assert (result.status, json.loads(result.out)) == (1, {"settled": [], "left": [TXN]})
-    assert journals(workspace) == [TXN]
-
-
-def test_a_foreign_workspace_has_to_be_adopted_first(kaiza, workspace, story, tmp_path, monkeypatch):
-    ship_journal(workspace)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
-    refused = kaiza("doctor", "--fix")
-
-    assert refused.status == 1
-    assert "kaiza adopt" in refused.err
     assert journals(workspace) == [TXN]
 
 

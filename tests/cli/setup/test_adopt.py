@@ -34,11 +34,6 @@ def test_a_bound_workspace_has_nothing_to_adopt(kaiza, workspace):
     assert kaiza("adopt", "--show").status == 0
 
 
-def test_without_a_terminal_nothing_is_adopted(process, foreign):
-    assert process("adopt", cwd=foreign, stdin=-3, start_new_session=True).returncode == 3
-    assert not (foreign / ".kaiza").exists()
-
-
 def test_any_other_answer_adopts_nothing(screen, foreign):
     shown = screen("adopt")
     shown.answer("no")

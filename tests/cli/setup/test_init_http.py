@@ -75,21 +75,6 @@ def test_the_entry_of_one_kind_replaces_that_of_the_other(workspace, kaiza, clie
     assert not {"url", "httpUrl", "headers"} & entry(workspace, client).keys()
 
 
-def test_the_clients_own_writing_tools_are_switched_off_too(workspace, kaiza):
-    kaiza("init", "--client", "claude-code", "--http", URL, "--yes")
-
-    assert "Write" in json.loads((workspace / ".claude/settings.json").read_text())["permissions"]["deny"]
-
-
-def test_print_shows_the_entry_and_writes_nothing(workspace, kaiza):
-    before = files_of(workspace)
-    done = kaiza("init", "--client", "claude-code", "--http", URL, "--print")
-
-    assert done.status == 0
-    assert "Bearer ${KAIZA_TOKEN}" in done.out
-    assert files_of(workspace) == before
-
-
 @pytest.mark.parametrize("client", ["vscode", "windsurf", "copilot"])
 def test_a_client_that_cannot_read_the_variable_is_refused_with_manual_instructions(workspace, kaiza, client):
     before = files_of(workspace)

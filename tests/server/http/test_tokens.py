@@ -59,14 +59,6 @@ def test_a_session_over_http_is_its_tokens_alone_from_the_first_request_to_the_r
     assert [line["agentId"] for line in latest_run(workspace)] == principals
 
 
-def test_a_session_is_never_implied_and_begin_session_says_so(door, workspace):
-    token = make(workspace, "new", "ann")
-    begun = begin(door, token)
-
-    assert "session_id" in begun["summary"]
-    assert code(ask(door, token, "session_status")) == "SESSION_NOT_INITIALIZED"
-
-
 @pytest.mark.parametrize(
     "header", [None, "", "Bearer", f"Bearer {WRONG}", f"Basic {WRONG}", WRONG, "Bearer {token}x", "Bearer {upper}"]
 )

@@ -128,12 +128,6 @@ def test_a_comment_after_the_last_member_stays_with_it():
     assert '"x": {}, // mine\n    "kaiza": {}\n' in edited
 
 
-def test_an_equal_value_keeps_its_spelling():
-    text = '{"mcpServers":{"kaiza":{"args":["a"]  ,"command":"c"}}}'
-
-    assert json_edit.set_value(text, KEY_PATH, {"command": "c", "args": ["a"]}) == text
-
-
 def test_a_different_value_is_replaced_in_its_place():
     text = '{\n  "mcpServers": {\n    "kaiza": {"url": "old"}, // here\n    "z": 1\n  }\n}\n'
     edited = json_edit.set_value(text, KEY_PATH, {"url": "new"})
@@ -172,8 +166,3 @@ def test_a_byte_order_mark_is_preserved():
 
     assert edited.startswith("\ufeff{")
     assert json_edit.value_at(edited, KEY_PATH) == ENTRY
-
-
-def test_an_edit_with_any_other_effect_is_refused():
-    with pytest.raises(ConfigError):
-        json_edit._verify_edit('{"a": 1}', '{"a": 2, "b": 3}', ("b",), lambda _: 3)

@@ -83,30 +83,19 @@ def test_keys_are_adopted_one_by_one(workspace, reading, adopted):
     assert adopted() == {"approval.require": "command", "deny_read": ["a", "b"], "checks.seconds": 10}
 
 
-def test_a_stricter_file_that_git_brought_is_not_adopted(workspace, reading, adopted):
-    (workspace / "kaiza.toml").write_text(STRICT)
+def test_an_edit_in_a_repository_is_adopted_but_not_what_git_brought_or_cannot_tell(workspace, reading, adopted):
+    settings = workspace / "kaiza.toml"
+    settings.write_text(STRICT)
     commit(workspace)
-
-    assert reading() == {}
-    assert adopted() is None
-
-
-def test_an_edit_in_a_repository_is_adopted(workspace, reading, adopted):
-    (workspace / "kaiza.toml").write_text("")
-    commit(workspace)
-    (workspace / "kaiza.toml").write_text(STRICT)
-
-    assert reading() == {"approval.require": "command"}
-
-
-def test_an_edit_in_a_repository_that_git_cannot_read_is_not_adopted(workspace, reading, adopted):
-    (workspace / "kaiza.toml").write_text("")
-    commit(workspace)
+    brought = reading()
+    settings.write_text(STRICT + "[checks]\nseconds = 10\n")
+    config = (workspace / ".git/config").read_bytes()
     (workspace / ".git/config").write_text("[core\n")
-    (workspace / "kaiza.toml").write_text(STRICT)
+    unknown = reading(), adopted()
+    (workspace / ".git/config").write_bytes(config)
 
-    assert reading() == {}
-    assert adopted() is None
+    assert (brought, unknown) == ({}, ({}, None))
+    assert reading() == {"approval.require": "command", "checks.seconds": 10}
 
 
 def test_nothing_is_adopted_in_a_workspace_from_elsewhere(workspace):

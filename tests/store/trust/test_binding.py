@@ -151,28 +151,11 @@ def test_an_id_that_is_none_makes_the_workspace_foreign(workspace, content):
     assert standing(workspace) is Standing.FOREIGN
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"format": 2}'])
-def test_a_malformed_workspace_file_gives_no_authority(workspace, content):
-    use(workspace)
-    (state_of(workspace) / "workspace.json").write_bytes(content)
-
-    assert standing(workspace) is Standing.FOREIGN
-
-
 @pytest.mark.parametrize("member", [{"format": 2}, {"adopted": "1"}])
 def test_a_workspace_file_of_another_form_gives_no_authority(workspace, member):
     use(workspace)
     path = state_of(workspace) / "workspace.json"
     path.write_text(json.dumps({**json.loads(path.read_bytes()), **member}))
-
-    assert standing(workspace) is Standing.FOREIGN
-
-
-def test_a_state_directory_that_cannot_be_read_gives_no_authority(workspace):
-    use(workspace)
-    path = state_of(workspace) / "workspace.json"
-    path.unlink()
-    path.mkdir()
 
     assert standing(workspace) is Standing.FOREIGN
 

@@ -39,16 +39,10 @@ def write_configuration(directory, repository, ref="origin/main", more=""):
     (directory / "config.toml").write_text(text)
 
 
-def test_a_plan_in_a_trusted_ref_is_merged(root):
+@pytest.mark.parametrize("refs", [[TRUSTED], ["refs/remotes/origin/other", TRUSTED]])
+def test_a_plan_in_one_of_the_trusted_refs_is_merged(root, refs):
     merge(root)
-    trust(root, TRUSTED)
-
-    assert (status(root).ref, status(root).problem) == (TRUSTED, None)
-
-
-def test_a_plan_in_the_second_of_two_trusted_refs_is_merged(root):
-    merge(root)
-    trust(root, "refs/remotes/origin/other", TRUSTED)
+    trust(root, *refs)
 
     assert (status(root).ref, status(root).problem) == (TRUSTED, None)
 

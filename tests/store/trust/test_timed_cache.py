@@ -8,13 +8,6 @@ from kaiza.store.trust import timed_cache
 from kaiza.store.trust.timed_cache import TimedCache
 
 
-def test_an_answer_is_kept_for_its_key(monkeypatch):
-    monkeypatch.setattr(timed_cache, "SECONDS", 3600)
-    cache, count = TimedCache(), itertools.count()
-
-    assert [cache.get(key, lambda: next(count)) for key in "aab"] == [0, 0, 1]
-
-
 def test_an_old_answer_is_asked_for_again(monkeypatch):
     monkeypatch.setattr(timed_cache, "SECONDS", 0)
     cache, count = TimedCache(), itertools.count()
