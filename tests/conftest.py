@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 from doors import PATIENCE
+from http_doors import HttpDoor
 from hypothesis import settings
 from scenes import make_ready
 
@@ -198,3 +199,19 @@ def small_disk(tmp_path):
         # A mount that stays makes every later test run of this user fail.
         if os.path.ismount(mount_point):
             subprocess.run(["umount", "-l", mount_point], check=True)
+
+
+@pytest.fixture
+def open_http():
+    """Starts servers over HTTP, which end with the test."""
+    doors = []
+
+    def open_one(command, record=None, **options):
+        doors.append(HttpDoor(command, record, **options))
+        return doors[-1]
+
+    yield open_one
+    for door in doors:
+        door.process.kill()
+        door.process.wait()
+        door.process.stderr.close()

@@ -15,24 +15,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from doors import until
-from http_doors import HttpDoor
 
 from kaiza.server.http.connection import MAX_SOCKETS
 
 
 @pytest.fixture
-def open_server(workspace):
-    doors = []
-
-    def start(*words):
-        doors.append(HttpDoor([sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace), *words]))
-        return doors[-1]
-
-    yield start
-    for door in doors:
-        door.process.kill()
-        door.process.wait()
-        door.process.stderr.close()
+def open_server(open_http, workspace):
+    return lambda *words: open_http([sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace), *words])
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@ from pathlib import Path
 
 import pytest
 from doors import Door, Fifo
-from http_doors import HttpDoor
 
 FAKE_APP = Path(__file__).parent / "fake_app.py"
 
@@ -23,21 +22,6 @@ def open_door():
         for pipe in (door.process.stdin, door.process.stdout, door.process.stderr):
             if pipe:
                 pipe.close()
-
-
-@pytest.fixture
-def open_http():
-    doors = []
-
-    def open_one(command, record=None, **options):
-        doors.append(HttpDoor(command, record, **options))
-        return doors[-1]
-
-    yield open_one
-    for door in doors:
-        door.process.kill()
-        door.process.wait()
-        door.process.stderr.close()
 
 
 @pytest.fixture

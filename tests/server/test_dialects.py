@@ -366,24 +366,6 @@ def test_batches_and_requests_without_an_id_are_refused_and_not_executed(client,
     assert records(root) == []
 
 
-@pytest.mark.parametrize(
-    "frame",
-    [
-        request("tools/call", tool="server_info", arguments={}),
-        request("tools/call", tool="server_info", input={}),
-        request("tools/list", category="search"),
-        request("tools/describe", tool="server_info"),
-        request("server/info"),
-    ],
-)
-def test_a_route_for_mcp_takes_no_other_dialect(app, root, frame):
-    error = Exchange(app, mcp_only=True).ask(frame)["error"]
-
-    assert (error["code"], error["data"]["error_code"]) == (-32602, "INVALID_PARAMS")
-    assert len(records(root)) == (frame["method"] == "tools/call")
-    assert all(record["outcome"] == "error" for record in records(root))
-
-
 @pytest.mark.rows("S4-33", "S4-46", "S4-72")
 def test_a_patch_that_does_not_fit_has_its_file_and_hunk_in_the_details(client, session, root):
     plan_hash = plan(root, scope='{modify: ["a.txt"]}')

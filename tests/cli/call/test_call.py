@@ -11,7 +11,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from agents import plan, sha
-from http_doors import HttpDoor
 from scenes import records
 
 from kaiza.app import App
@@ -265,19 +264,14 @@ def test_over_http_the_token_travels_in_the_header_and_past_every_proxy(workspac
     assert {headers["Authorization"] for _, headers, _ in seen} == {"Bearer kz_secret"}
 
 
-def test_over_http_a_tool_is_called_with_a_token_and_refused_without(project, kaiza, monkeypatch):
+def test_over_http_a_tool_is_called_with_a_token_and_refused_without(project, kaiza, monkeypatch, open_http):
     token = kaiza("token", "new", "ann").out.strip()
     serve = ["serve", "--workspace", str(project), "--http", "127.0.0.1:0"]
-    door = HttpDoor([sys.executable, "-m", "kaiza", *serve])
-    try:
-        words = ["call", "read_file", "path=a.txt", "--url", door.url]
-        refused = kaiza(*words)
-        monkeypatch.setenv("KAIZA_TOKEN", token)
-        read = kaiza(*words, "--workspace", str(project))
-    finally:
-        door.process.terminate()
-        door.process.stderr.close()
-        door.process.wait(20)
+    door = open_http([sys.executable, "-m", "kaiza", *serve])
+    words = ["call", "read_file", "path=a.txt", "--url", door.url]
+    refused = kaiza(*words)
+    monkeypatch.setenv("KAIZA_TOKEN", token)
+    read = kaiza(*words, "--workspace", str(project))
 
     assert (refused.status, refused.out) == (1, "")
     assert "kaiza token new" in refused.err

@@ -29,6 +29,12 @@ class Upload:
         await self.may_end.wait()
 
 
+def whole(*pieces):
+    upload = Upload(*pieces)
+    upload.may_end.set()
+    return upload
+
+
 class NotedPipeline(Pipeline):
     """Notes the thread that parses."""
 
@@ -55,9 +61,7 @@ def test_of_a_body_that_is_too_long_an_outline_is_kept_and_its_memory_is_free_ag
         reader = body.BodyReader()
         pieces = [b'{"params":"', *[b"x" * (1 << 20)] * 17, b'","id":3}']
         for _ in range(3):
-            upload = Upload(*pieces)
-            upload.may_end.set()
-            outline = await reader.read(upload, None)
+            outline = await reader.read(whole(*pieces), None)
         return outline
 
     outline = anyio.run(receive)
@@ -79,12 +83,12 @@ def test_long_bodies_of_one_token_keep_no_other_ones_from_being_received(monkeyp
             tasks.start_soon(reader.read, held, greedy)
             await anyio.wait_all_tasks_blocked()
             with pytest.raises(HTTPException) as refused:
-                await reader.read(Upload(b"!" * 11), greedy)
+                await reader.read(whole(b"!" * 11), greedy)
             received = []
             tasks.start_soon(read, received, reader, long, other)
             await anyio.wait_all_tasks_blocked()
             with pytest.raises(HTTPException):
-                await reader.read(Upload(b"?" * 11), other)  # less than its own limit, and more than that of all
+                await reader.read(whole(b"?" * 11), other)  # less than its own limit, and more than that of all
             small.may_end.set()
             await read(received, reader, small, greedy)
             long.may_end.set()

@@ -23,22 +23,6 @@ def test_an_error_has_the_status_of_its_code(served, message, status, code):
     assert (answer.status, answer.error["data"]["error_code"]) == (status, code)
 
 
-@pytest.mark.parametrize(
-    ("code", "status"),
-    [("FILE_NOT_FOUND", 404), ("HASH_MISMATCH", 409), ("SESSION_LOCKED", 423), ("INTERNAL_ERROR", 500)],
-)
-def test_a_failed_result_has_the_status_of_its_code(door, code, status):
-    answer = door.post("/rpc", call(1, "fail", error_code=code))
-
-    assert (answer.status, answer.value["result"]["isError"]) == (status, True)
-
-
-def test_answers_and_notifications_have_their_status(door):
-    assert door.post("/rpc", request(1, "tools/list")).status == 200
-    assert door.post("/rpc", call(1, "echo")).status == 200
-    assert door.post("/rpc", {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {}}).status == 202
-
-
 def test_the_path_may_name_the_tool(door):
     assert door.post("/rpc/echo", call(1, "echo")).status == 200
     assert door.post("/rpc/%65cho", call(1, "echo")).status == 422
@@ -78,12 +62,6 @@ def test_the_path_is_compared_with_the_tool_as_it_was_requested(door):
     assert door.post("/rpc/echo", canonical("echo")).status == 200
     assert door.post("/rpc/echo", canonical("hold")).status == 422
     assert door.post("/rpc/echo", request(1, "tools/call", tool="hold", arguments={})).status == 422
-
-
-def test_an_error_without_a_tool_has_the_status_of_its_json_rpc_code(served):
-    assert served.post("/rpc", request(1, "tools/describe", tool="nope")).status == 404
-    assert served.post("/rpc", request(1, "tools/describe", tool="read_file")).status == 200
-    assert served.post("/rpc", request(1, "server/info")).status == 200
 
 
 def test_other_dialects_are_not_served_on_the_route_of_mcp(served, workspace):

@@ -67,7 +67,9 @@ def test_a_call_names_its_principal_and_refusals_by_head_have_no_line(serve, wor
     door = serve()
     command = [sys.executable, "-m", "kaiza", "token", "new", "ann", "--workspace", str(workspace)]
     token = subprocess.run(command, capture_output=True, check=True, timeout=60, text=True).stdout.strip()
-    door.post("/rpc", call(1, "begin_session", role="WINDSURF"), Authorization=f"Bearer {token}")
+    message, headers = modern(1, "tools/call", name="begin_session", arguments={"role": "WINDSURF"})
+    message["params"]["_meta"]["io.modelcontextprotocol/clientInfo"] = {"name": "bob", "version": "1"}
+    door.post("/mcp", message, Authorization=f"Bearer {token}", **headers)
     refused = door.post("/rpc", call(2, "server_info"), Authorization=f"Bearer {token}x")
     wrong_type = door.request("POST", "/mcp", b"{}", {"Content-Type": "text/plain", "Authorization": f"Bearer {token}"})
     health = door.request("GET", "/healthz")

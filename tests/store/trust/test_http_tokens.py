@@ -272,13 +272,6 @@ def test_tokens_authorise_nothing_once_a_workspace_from_elsewhere_is_at_the_path
     assert authenticator.authenticate(token) is None
 
 
-def test_tokens_authorise_nothing_in_a_workspace_without_a_record_of_this_machine(root):
-    token = give(root)
-    (state_dir.path_of(root) / "workspace.json").unlink()
-
-    assert at(NOON, root).authenticate(token) is None
-
-
 def test_a_copy_of_the_workspace_has_no_tokens(root, tmp_path):
     token = give(root)
     shutil.copytree(root, tmp_path / "copy")
