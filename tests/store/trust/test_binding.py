@@ -151,11 +151,17 @@ def test_an_id_that_is_none_makes_the_workspace_foreign(workspace, content):
     assert standing(workspace) is Standing.FOREIGN
 
 
-@pytest.mark.parametrize("member", [{"format": 2}, {"adopted": "1"}])
-def test_a_workspace_file_of_another_form_gives_no_authority(workspace, member):
+@pytest.mark.parametrize("change", [b"", b"{}", b"[]", b'{"format": 2}', {"format": 2}, {"adopted": "1"}, None])
+def test_a_workspace_file_of_another_form_gives_no_authority(workspace, change):
     use(workspace)
     path = state_of(workspace) / "workspace.json"
-    path.write_text(json.dumps({**json.loads(path.read_bytes()), **member}))
+    if isinstance(change, dict):
+        change = json.dumps({**json.loads(path.read_bytes()), **change}).encode()
+    path.unlink()
+    if change is None:
+        path.mkdir()
+    else:
+        path.write_bytes(change)
 
     assert standing(workspace) is Standing.FOREIGN
 
