@@ -53,7 +53,8 @@ PROVOKED_BY = {
     "INVALID_TOOL_INPUT": "wire/test_shape.py::test_a_call_of_the_wrong_shape_names_no_tool",
     "INVALID_INPUT_TYPE": "boundary/test_boundary.py"
     "::test_arguments_are_not_coerced_and_the_most_important_fault_sets_the_code",
-    "INVALID_INPUT_FORMAT": "boundary/test_boundary.py::test_a_malformed_uri_is_a_format_error",
+    "INVALID_INPUT_FORMAT": "boundary/test_boundary.py"
+    "::test_arguments_are_not_coerced_and_the_most_important_fault_sets_the_code",
     "INVALID_INPUT_VALUE": "boundary/test_boundary.py::test_all_errors_are_reported_at_once",
     "MISSING_REQUIRED_FIELD": "boundary/test_boundary.py::test_all_errors_are_reported_at_once",
     "CURSOR_INVALID": "tools/planning/test_plan_tools.py::test_plans_are_listed_in_pages",
@@ -63,8 +64,9 @@ PROVOKED_BY = {
     "SESSION_LOCKED": "boundary/test_approval.py"
     "::test_a_lock_holds_in_every_process_and_reports_release_it_three_times",
     "SESSION_INITIALIZATION_FAILED": "boundary/test_boundary.py::test_a_session_is_opened_only_on_a_configured_root",
-    "UNAUTHORIZED_ACTION": "boundary/test_changes.py::test_the_planner_cannot_change_files",
-    "INSUFFICIENT_PERMISSIONS": "attacks/test_checks.py::test_without_bubblewrap_checks_are_refused_and_nothing_runs",
+    "UNAUTHORIZED_ACTION": "boundary/test_changes.py"
+    "::test_a_forbidden_role_and_an_unapproved_plan_have_different_codes",
+    "INSUFFICIENT_PERMISSIONS": "attacks/test_checks.py::test_without_a_sandbox_checks_are_refused_and_nothing_runs",
     "ROLE_MISMATCH": "boundary/test_boundary.py::test_a_server_bound_to_a_role_refuses_sessions_of_the_other_role",
     "INVALID_PATH": "boundary/test_boundary.py::test_an_unreadable_path_is_refused_with_its_code",
     "PATH_TRAVERSAL_BLOCKED": "boundary/test_boundary.py::test_an_unreadable_path_is_refused_with_its_code",

@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,6 @@ from kaiza.store.disk.process_liveness import ServedSessions
 from kaiza.store.documents.nested_workspaces import find_nested_path
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.documents.report_files import ReportFiles
-from kaiza.store.documents.scope_preview import ScopeCounts
 from kaiza.store.files.confined_root import ConfinedRoot, is_in_any_repository
 from kaiza.store.files.linked_secrets import LinkedSecrets
 from kaiza.store.manifest.keeper import ManifestKeeper
@@ -44,6 +44,7 @@ DEAD_FILES_PER_STEP = 100
 if TYPE_CHECKING:
     from kaiza.store.changes.transaction import TransactionManager
     from kaiza.store.checks.check_run import CheckedWorkspace
+    from kaiza.store.documents.scope_preview import ScopeCounts
 
 
 class Workspace(BoundLog):
@@ -62,7 +63,6 @@ class Workspace(BoundLog):
         self._linked_secrets = LinkedSecrets(self.files, self.is_unreadable)
         self.plans = PlanFiles(self.files, self._notice_plan)
         self.reports = ReportFiles(self.files)
-        self.scope_counts = ScopeCounts(self.files)
         self.blobs = BlobStore(KaizaDir(self.files.fd))
         self.journals = JournalStore(self.blobs.kaiza_dir, self.state_key)
         self._transactions: TransactionManager | None = None
@@ -75,6 +75,14 @@ class Workspace(BoundLog):
         """Whether it is not known yet what a crash has left; see `store.open_changes`."""
         self.left_open: frozenset[str] = frozenset()
         """Changes that a recovery of this process could not settle."""
+
+    @cached_property
+    def scope_counts(self) -> "ScopeCounts":
+        """File counts of plans that are sealed."""
+        # A session that seals no plan does not pay for the import.
+        from kaiza.store.documents.scope_preview import ScopeCounts  # noqa: PLC0415
+
+        return ScopeCounts(self.files)
 
     @property
     def transactions(self) -> "TransactionManager":
@@ -189,7 +197,8 @@ class Workspace(BoundLog):
     def close(self, now: str) -> None:
         """Sync the log, save a snapshot and close all descriptors."""
         self.plan_watch.stop()
-        self.scope_counts.stop()
+        if "scope_counts" in vars(self):
+            self.scope_counts.stop()
         self.manifest.stop()
         self.seen_plans.flush()
         self.close_log(now)
