@@ -157,7 +157,7 @@ def test_a_person_freezes_a_deterministic_workspace_in_the_log_s_own_time(counti
     written = decide(workspace, "freeze")
     envelope = counting.call("write_file", {"path": "src/a", "content": "", "plan_hash": approved}).envelope
 
-    assert (written["timestamp"], written["detail"]["deterministic"]) == ("1970-01-01T00:00:00.001Z", True)
+    assert (written.timestamp, written.detail["deterministic"]) == ("1970-01-01T00:00:00.001Z", True)
     assert envelope["invariant_id"] == "WORKSPACE_FROZEN"
     assert verify_log(str(workspace)).verdict == "intact"
 

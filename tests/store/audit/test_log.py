@@ -49,14 +49,15 @@ def checkpoint_seq(root):
 
 
 def seqs(entries):
-    return [entry["seq"] for entry in entries]
+    """The numbers of records, or of lines of the log."""
+    return [getattr(entry, "members", entry)["seq"] for entry in entries]
 
 
 def test_a_durable_record_has_a_checkpoint_when_append_returns(root, log):
     written = log.append(body, durable=True)
 
     assert Checkpoint(state_dir.path_of(str(root))).read().head == record.LogHead(
-        1, written["entry_hash"], log_path(root).stat().st_size
+        1, written.entry_hash, log_path(root).stat().st_size
     )
 
 
@@ -92,7 +93,7 @@ def test_records_of_other_processes_are_followed_before_compose_is_called(root, 
         seen.extend(seqs(followed))
         return body()
 
-    assert log.append(compose, durable=True)["seq"] == 4
+    assert log.append(compose, durable=True).seq == 4
     assert seen == [1, 2, 3]
 
 
@@ -205,7 +206,7 @@ def test_a_read_only_log_is_refused_until_it_is_writable_again(root, log):
 
     assert refusal_code(log, body, durable=False) == "AUDIT_LOG_FAILED"
     log_path(root).chmod(0o644)
-    assert log.append(body, durable=True)["seq"] == 2
+    assert log.append(body, durable=True).seq == 2
 
 
 def test_changes_are_refused_if_the_checkpoint_cannot_be_written(root, log, monkeypatch):
@@ -215,7 +216,7 @@ def test_changes_are_refused_if_the_checkpoint_cannot_be_written(root, log, monk
 
     assert refusal_code(log) == "AUDIT_LOG_FAILED"
     place.unlink()
-    assert log.append(intent, durable=True)["seq"] == 2
+    assert log.append(intent, durable=True).seq == 2
 
 
 def remove(path):
@@ -293,8 +294,8 @@ def test_damage_while_a_process_runs_refuses_changes_but_not_reads(root, log, da
     assert log.damage() == DAMAGES[damage]
     size = log_path(root).stat().st_size
     written = [log.append(body, durable=durable) for durable in (False, True, False)]
-    assert seqs(written) == list(range(written[0]["seq"], written[0]["seq"] + 3))
-    assert written[1]["prev_hash"] == written[0]["entry_hash"]
+    assert seqs(written) == list(range(written[0].seq, written[0].seq + 3))
+    assert written[1].members["prev_hash"] == written[0].entry_hash
     assert log_path(root).read_bytes()[size:].lstrip(b"\n").count(b"\n") == 3
     assert refusal_code(log) == "SELF_AUDIT_FAILURE"
     log.sync()
@@ -327,7 +328,7 @@ def test_changes_are_accepted_again_once_the_log_is_restored_and_verified(root, 
     assert refusal_code(log) == "SELF_AUDIT_FAILURE"
     assert verify.verify_log(str(root)).verdict == "intact"
     followed.clear()
-    assert log.append(intent, durable=True)["seq"] == 6
+    assert log.append(intent, durable=True).seq == 6
     assert seqs(followed) == [6]
 
 
@@ -340,7 +341,7 @@ def test_no_record_is_passed_on_twice_and_new_ones_are_also_in_a_damaged_log(roo
     second = open_log(root).append(body, durable=False)
     log.catch_up()
 
-    assert seqs(followed) == [1, 2, 3, 4, 5, first["seq"], second["seq"]]
+    assert seqs(followed) == [1, 2, 3, 4, 5, first.seq, second.seq]
 
 
 def test_a_second_acceptance_keeps_the_first_archived_log(root, log):
@@ -408,7 +409,7 @@ def test_a_log_replaced_by_its_own_copy_is_intact(root, log, followed):
     log_path(root).with_name("copy").rename(log_path(root))
     followed.clear()
 
-    assert log.append(intent, durable=True)["seq"] == 4
+    assert log.append(intent, durable=True).seq == 4
     assert seqs(followed) == [4]
 
 
@@ -432,7 +433,7 @@ def test_a_verified_log_need_not_contain_what_this_process_read_before(root, log
     verify.verify_log(str(root))
 
     assert log.damage() is None
-    assert log.append(intent, durable=True)["seq"] == 2
+    assert log.append(intent, durable=True).seq == 2
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"verdict":"intact"}', None])
@@ -457,10 +458,10 @@ def test_a_torn_tail_is_set_aside_and_recorded(root, log, followed, tail):
 
     assert (before.verdict, before.records) == ("torn_tail", 3)
     assert (root / "audit" / f"audit-log.torn-{len(intact)}").read_bytes() == tail
-    assert [entry["kind"] for entry in followed] == ["call", "call", "call", "recovery", "call"]
-    assert followed[3]["detail"]["offset"] == len(intact)
-    assert followed[3]["detail"]["length"] == len(tail)
-    assert records(root) == followed
+    assert [entry.kind for entry in followed] == ["call", "call", "call", "recovery", "call"]
+    assert followed[3].detail["offset"] == len(intact)
+    assert followed[3].detail["length"] == len(tail)
+    assert records(root) == [entry.members for entry in followed]
     assert log.damage() is None
     assert verify.verify_log(str(root)).verdict == "intact"
 
@@ -472,7 +473,7 @@ def test_a_torn_tail_that_the_checkpoint_covers_is_damage(root, log):
 
     assert refusal_code(log) == "SELF_AUDIT_FAILURE"
     assert log.damage() == "cut_off"
-    assert log.append(body, durable=False)["seq"] == 3
+    assert log.append(body, durable=False).seq == 3
     assert not list((root / "audit").glob("audit-log.torn-*"))
 
 
@@ -517,9 +518,9 @@ def test_after_a_failed_fsync_the_process_refuses_changes_but_not_reads(root, mo
         broken.setattr(os, "fdatasync", failing)
         assert refusal_code(log) == "AUDIT_LOG_FAILED"
     assert refusal_code(log) == "AUDIT_LOG_FAILED"
-    assert log.append(body, durable=False)["seq"] == 3
+    assert log.append(body, durable=False).seq == 3
     assert checkpoint_seq(root) == 1
-    assert open_log(root).append(intent, durable=True)["seq"] == 4
+    assert open_log(root).append(intent, durable=True).seq == 4
 
 
 def is_free(root):
@@ -615,7 +616,7 @@ def test_no_record_is_written_to_a_new_log_whose_directory_cannot_be_fsynced(roo
         broken.setattr(os, "fsync", failing)
         assert refusal_code(log, body, durable=False) == "AUDIT_LOG_FAILED"
         assert refusal_code(log, body, durable=False) == "AUDIT_LOG_FAILED"
-    assert log.append(body, durable=False)["seq"] == 1
+    assert log.append(body, durable=False).seq == 1
 
 
 def test_errors_do_not_contain_absolute_paths(tmp_path):

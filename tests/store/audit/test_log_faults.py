@@ -19,7 +19,7 @@ log = open_log(sys.argv[1], lock_seconds=1)
 for number in range(8):
     try:
         written = log.append(lambda: body(detail={"number": number}), durable=True)
-        print("ack", written["seq"], written["entry_hash"], flush=True)
+        print("ack", written.seq, written.entry_hash, flush=True)
     except errors.SystemError as refused:
         print("refused", refused.error_code, flush=True)
 """
@@ -32,7 +32,7 @@ for number in range(8):
     record, log = body(detail={"number": number}), logs[number % 2]
     try:
         written = log.append(lambda: record, durable=True)
-        print("ack", written["seq"], written["entry_hash"], flush=True)
+        print("ack", written.seq, written.entry_hash, flush=True)
     except errors.SystemError as refused:
         print("refused", refused.error_code, flush=True)
 """
@@ -142,7 +142,7 @@ def test_no_acknowledged_record_is_lost_when_the_process_is_killed_in_a_system_c
 @pytest.mark.parametrize("room", [0, 1, 300, 700, 1500])
 def test_a_short_write_is_undone(root, room):
     log = open_log(root)
-    acks = {entry["seq"]: entry["entry_hash"] for entry in (log.append(body, durable=True) for _ in range(3))}
+    acks = {entry.seq: entry.entry_hash for entry in (log.append(body, durable=True) for _ in range(3))}
     size = log_path(root).stat().st_size
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -152,7 +152,7 @@ def test_a_short_write_is_undone(root, room):
         for _ in range(4):
             try:
                 written = log.append(body, durable=True)
-                acks[written["seq"]] = written["entry_hash"]
+                acks[written.seq] = written.entry_hash
             except errors.SystemError as error:
                 refused.append(error.error_code)
     finally:
@@ -161,7 +161,7 @@ def test_a_short_write_is_undone(root, room):
 
     assert set(refused) == {"AUDIT_LOG_FAILED"}
     assert log_path(root).read_bytes().endswith(b"\n")
-    assert log.append(body, durable=True)["seq"] == len(acks) + 1
+    assert log.append(body, durable=True).seq == len(acks) + 1
     require_nothing_lost(root, acks)
 
 
@@ -181,7 +181,7 @@ def test_part_of_a_record_is_removed_where_the_write_then_fails(root, monkeypatc
 
     assert refused.value.error_code == "AUDIT_LOG_FAILED"
     assert log_path(root).read_bytes() == before
-    assert log.append(body, durable=True)["seq"] == 2
+    assert log.append(body, durable=True).seq == 2
 
 
 def test_an_unfinished_line_of_any_length_is_set_aside(root):
@@ -199,5 +199,5 @@ def test_an_unfinished_line_of_any_length_is_set_aside(root):
         new = open_log(root, followed)
         new.append(body, durable=True)
 
-        assert [entry["kind"] for entry in followed] == ["call", "call", "recovery", "call"]
+        assert [entry.kind for entry in followed] == ["call", "call", "recovery", "call"]
         assert verify.verify_log(str(root)).verdict == "intact"

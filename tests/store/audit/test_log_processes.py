@@ -22,7 +22,7 @@ durable = sys.argv[3] == "durable"
 for number in range(int(sys.argv[2])):
     record = body(detail={"writer": sys.argv[4], "number": number})
     written = log.append(lambda: record, durable=durable)
-    print(written["seq"], written["entry_hash"], flush=durable)
+    print(written.seq, written.entry_hash, flush=durable)
 log.close()
 """
 HOLDER = """
@@ -80,13 +80,13 @@ def test_a_writer_killed_at_any_moment_loses_nothing_and_delays_no_other(root):
         end = time.monotonic() + generator.random() * 0.03
         while time.monotonic() < end:
             written = log.append(body, durable=True)
-            acks[written["seq"]] = written["entry_hash"]
+            acks[written.seq] = written.entry_hash
         for process in running:
             process.kill()
         for process in running:
             acks |= acknowledged(process.communicate()[0])
         written = log.append(body, durable=True)
-        acks[written["seq"]] = written["entry_hash"]
+        acks[written.seq] = written.entry_hash
     logged = {line["seq"]: line["entry_hash"] for line in records(root)}
     found = verify.verify_log(str(root))
     assert (found.verdict, found.anchored) == ("intact", True)
@@ -157,7 +157,7 @@ def test_no_lock_is_acquired_after_its_caller_gave_up(root, stopped):
 
         until(is_free)
     assert records(root) == []
-    assert log.append(body, durable=True)["seq"] == 1
+    assert log.append(body, durable=True).seq == 1
 
 
 def test_a_log_put_in_place_while_a_writer_waits_for_the_old_one_gets_the_record(root, stopped):
@@ -168,7 +168,7 @@ def test_a_log_put_in_place_while_a_writer_waits_for_the_old_one_gets_the_record
 
     with pytest.raises(errors.SystemError):
         log.append(body, durable=True)
-    assert log.append(body, durable=True)["seq"] == 1
+    assert log.append(body, durable=True).seq == 1
 
 
 @pytest.mark.usefixtures("alarm")

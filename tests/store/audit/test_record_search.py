@@ -17,7 +17,7 @@ def root(tmp_path):
 
 
 def numbers(found):
-    return [record["seq"] for _, record in found]
+    return [record.seq for _, record in found]
 
 
 def test_the_records_with_one_of_the_texts_are_found_in_order(root):
@@ -25,7 +25,7 @@ def test_the_records_with_one_of_the_texts_are_found_in_order(root):
     found = list(search_records(root, [member_text("path", "src/31.py"), member_text("path", "src/7.py")]))
 
     assert numbers(found) == [7, 31]
-    assert [json.loads(line) for line, _ in found] == [record for _, record in found]
+    assert [json.loads(line) for line, _ in found] == [record.members for _, record in found]
 
 
 def test_records_that_cross_the_end_of_a_block_are_found(root):

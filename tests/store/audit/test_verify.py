@@ -162,7 +162,7 @@ def test_a_verdict_of_damage_stops_changes_until_a_later_one_is_intact(tmp_path)
     assert log.damage() == "broken"
     assert verify.verify_log(str(tmp_path)).verdict == "intact"
     assert log.damage() is None
-    assert log.append(intent, durable=True)["seq"] == 4
+    assert log.append(intent, durable=True).seq == 4
 
 
 @pytest.mark.parametrize("tamper", [None, 0, 399, 400, 777, 1199])
