@@ -76,7 +76,7 @@ def test_one_record_is_shown_in_full(kaiza, story):
     result = kaiza("audit", "show", "6")
 
     assert result.out.splitlines()[0].split() == ["seq", "6"]
-    assert story[5]["entry_hash"] in result.out
+    assert story[5].entry_hash in result.out
     assert "path=src/other.py" in result.out
 
 
@@ -100,7 +100,7 @@ def test_tail_follows_other_writers_and_a_new_log(story, workspace, log, body):
     words = [sys.executable, "-m", "kaiza", "audit", "tail", "-f", "-n", "1", "--json"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, cwd=workspace, env=dict(os.environ)) as tail:
         first = json.loads(tail.stdout.readline())
-        line, ninth = record.serialize_and_hash(body(at=200), 9, story[-1]["entry_hash"])
+        line, ninth = record.serialize_and_hash(body(at=200), 9, story[-1].entry_hash)
         with log.open("ab") as file:
             file.write(line)
         second = json.loads(tail.stdout.readline())
@@ -116,8 +116,8 @@ def test_tail_follows_other_writers_and_a_new_log(story, workspace, log, body):
 def test_head_prints_a_checkpoint_that_verify_accepts(kaiza, story):
     result = kaiza("audit", "head")
 
-    assert result.out == f"8:{story[-1]['entry_hash']}\n"
-    assert json.loads(kaiza("audit", "head", "--json").out) == {"seq": 8, "entry_hash": story[-1]["entry_hash"]}
+    assert result.out == f"8:{story[-1].entry_hash}\n"
+    assert json.loads(kaiza("audit", "head", "--json").out) == {"seq": 8, "entry_hash": story[-1].entry_hash}
     assert kaiza("audit", "verify", "--head", result.out.strip()).status == 0
 
 

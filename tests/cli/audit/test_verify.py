@@ -26,7 +26,7 @@ def test_an_intact_log_is_a_success(kaiza, story):
     assert json.loads(result.out) == {
         "verdict": "intact",
         "records": 8,
-        "head": {"seq": 8, "entry_hash": story[-1]["entry_hash"]},
+        "head": {"seq": 8, "entry_hash": story[-1].entry_hash},
         "anchored": False,
         "summary": "The log is intact: 8 records.",
     }
@@ -64,7 +64,7 @@ def test_damage_is_a_failure_and_names_audit_accept(kaiza, damaged):
     [(8, None, 0, "intact"), (3, None, 0, "intact"), (8, "f" * 64, 1, "replaced"), (9, "f" * 64, 1, "cut_off")],
 )
 def test_a_saved_checkpoint_is_compared_with_the_log(kaiza, story, seq, digest, status, verdict):
-    head = f"{seq}:{digest or story[seq - 1]['entry_hash']}"
+    head = f"{seq}:{digest or story[seq - 1].entry_hash}"
     result = kaiza("audit", "verify", "--json", "--head", head)
 
     assert (result.status, json.loads(result.out)["verdict"]) == (status, verdict)
