@@ -99,16 +99,18 @@ def test_the_last_records_are_shown(kaiza, story):
 def test_tail_follows_other_writers_and_a_new_log(story, workspace, log, body):
     words = [sys.executable, "-m", "kaiza", "audit", "tail", "-f", "-n", "1", "--json"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, cwd=workspace, env=dict(os.environ)) as tail:
-        first = json.loads(tail.stdout.readline())
-        line, ninth = record.serialize_and_hash(body(at=200), 9, story[-1].entry_hash)
-        with log.open("ab") as file:
-            file.write(line)
-        second = json.loads(tail.stdout.readline())
-        anew = log.with_name("new")
-        anew.write_bytes(record.serialize_and_hash(body(at=300), 1, record.GENESIS)[0])
-        anew.replace(log)
-        third = json.loads(tail.stdout.readline())
-        tail.terminate()
+        try:
+            first = json.loads(tail.stdout.readline())
+            line, ninth = record.serialize_and_hash(body(at=200), 9, story[-1].entry_hash)
+            with log.open("ab") as file:
+                file.write(line)
+            second = json.loads(tail.stdout.readline())
+            anew = log.with_name("new")
+            anew.write_bytes(record.serialize_and_hash(body(at=300), 1, record.GENESIS)[0])
+            anew.replace(log)
+            third = json.loads(tail.stdout.readline())
+        finally:
+            tail.kill()
 
     assert (first["seq"], second["entry_hash"], third["seq"]) == (8, ninth.entry_hash, 1)
 
